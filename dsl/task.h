@@ -1,0 +1,46 @@
+// What a model reads and writes: the input and output alphabets.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace scry {
+
+/// A finite set of named symbols, numbered from 0 in the order given.
+class Alphabet {
+ public:
+  Alphabet() = default;
+  /// Throws Error if a symbol is empty or stands twice.
+  explicit Alphabet(std::vector<std::string> symbols);
+  /// n symbols named "0", "1", ….
+  static Alphabet numbered(int size);
+
+  /// A copy with one more symbol, that every unknown input symbol is read as.
+  Alphabet with_unknown(std::string symbol = "<unk>") const;
+  /// A copy with one more symbol that ends every sequence (fn:eos).
+  Alphabet with_eos(std::string symbol = "<eos>") const;
+
+  int size() const { return static_cast<int>(symbols_.size()); }
+  const std::string& name(int id) const;
+  /// The symbol's number; the unknown symbol's if there is one; else nothing.
+  std::optional<int> find(std::string_view symbol) const;
+  std::optional<int> eos() const { return eos_; }
+  std::optional<int> unknown() const { return unknown_; }
+  const std::vector<std::string>& symbols() const { return symbols_; }
+  bool operator==(const Alphabet& other) const;
+
+ private:
+  int add(std::string symbol);
+  std::vector<std::string> symbols_;
+  std::unordered_map<std::string, int> ids_;
+  std::optional<int> eos_, unknown_;
+};
+
+/// A tagging task: y_t ∈ y for each x_t ∈ x.
+struct Task {
+  Alphabet x, y;
+};
+
+}  // namespace scry
