@@ -45,6 +45,13 @@ Expr log_sum_exp(const Operand& a, Attr keep) {
   return binary(Op::kAdd, Operand(shift, w), Operand(log(Operand(total, w)), w));
 }
 
+Expr filled(Shape shape, double value, Where where) {
+  if (!shape.is_positive()) {
+    throw ModelError(where, fmt::format("a constant cannot have the shape {}", to_string(shape)));
+  }
+  return constant(shape, std::vector<double>(static_cast<size_t>(shape.size()), value), where);
+}
+
 }  // namespace
 
 TracedPtr apply(Op op, std::vector<TracedPtr> in, Attr attr, Where where) {
@@ -82,9 +89,8 @@ Expr constant(std::vector<double> values, Where where) {
   const int size = static_cast<int>(values.size());
   return constant(Shape{size}, std::move(values), where);
 }
-Expr zeros(Shape shape, Where where) {
-  return constant(shape, std::vector<double>(static_cast<size_t>(shape.size()), 0.0), where);
-}
+Expr zeros(Shape shape, Where where) { return filled(shape, 0.0, where); }
+Expr ones(Shape shape, Where where) { return filled(shape, 1.0, where); }
 
 Expr operator+(Operand a, Operand b) { return binary(Op::kAdd, a, b); }
 Expr operator-(Operand a, Operand b) { return binary(Op::kSub, a, b); }
@@ -153,6 +159,7 @@ Expr dot(Operand a, Operand b) {
   return unary(Op::kSum, Operand(binary(Op::kMul, a, b), a.where));
 }
 Expr outer(Operand a, Operand b) {
+  want_defined(a, "outer"), want_defined(b, "outer");
   return binary(Op::kMul, Operand(reshape(a, {a.expr.size(), 1}), a.where), b);
 }
 Expr transpose(Operand a) { return unary(Op::kTranspose, a); }
@@ -160,6 +167,13 @@ Expr reshape(Operand a, Shape shape) {
   want_defined(a, "reshape");
   if (a.expr.shape() == shape) return a.expr;
   return unary(Op::kReshape, a, {.shape = shape});
+}
+Expr flatten(Operand a) {
+  want_defined(a, "flatten");
+  if (!a.expr.shape().is_static()) {
+    throw ModelError(a.where, "flatten: a length T is not known when the model is compiled");
+  }
+  return reshape(a, {a.expr.size()});
 }
 Expr concat(std::span<const Expr> parts, Where where) {
   std::vector<TracedPtr> nodes;
@@ -198,8 +212,11 @@ Sym operator/(SymOperand a, SymOperand b) { return binary(Op::kIntDiv, a, b); }
 Sym operator%(SymOperand a, SymOperand b) { return binary(Op::kMod, a, b); }
 Sym operator==(SymOperand a, SymOperand b) { return binary(Op::kEqual, a, b); }
 Sym operator<(SymOperand a, SymOperand b) { return binary(Op::kLess, a, b); }
+Sym operator>(SymOperand a, SymOperand b) { return binary(Op::kLess, b, a); }
 Sym operator!(SymOperand a) { return binary(Op::kEqual, a, SymOperand(0, a.where)); }
 Sym operator!=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kEqual, a, b), a.where); }
+Sym operator<=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kLess, b, a), a.where); }
+Sym operator>=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kLess, a, b), a.where); }
 Sym operator&&(SymOperand a, SymOperand b) {
   return !SymOperand(!a, a.where) * SymOperand(!SymOperand(!b, b.where), b.where);
 }

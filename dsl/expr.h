@@ -28,6 +28,7 @@ TracedPtr apply(Op op, std::vector<TracedPtr> in, Attr attr, Where where);
 TracedPtr leaf(Op op, Type type, Attr attr, Where where);
 
 class Expr;
+class Parameter;
 struct SymOperand;
 
 /// An integer with a range known when the model is compiled: a symbol, tag or position.
@@ -60,8 +61,9 @@ class Expr {
 
 /// An argument of an operation: an expression or a number, with the caller's line.
 struct Operand {
-  Operand(const Expr& expr, Where where = Where::here());  // NOLINT: conversion is the purpose
-  Operand(double value, Where where = Where::here());      // NOLINT
+  Operand(const Expr& expr, Where where = Where::here());        // NOLINT: conversion is the purpose
+  Operand(const Parameter& param, Where where = Where::here());  // NOLINT
+  Operand(double value, Where where = Where::here());            // NOLINT
   Expr expr;
   Where where;
 };
@@ -76,6 +78,7 @@ struct SymOperand {
 Expr constant(std::vector<double> values, Where where = Where::here());
 Expr constant(Shape shape, std::vector<double> values, Where where = Where::here());
 Expr zeros(Shape shape, Where where = Where::here());
+Expr ones(Shape shape, Where where = Where::here());
 
 // Elementwise, with NumPy's broadcasting.
 Expr operator+(Operand a, Operand b);
@@ -123,6 +126,8 @@ Expr dot(Operand a, Operand b);
 Expr outer(Operand a, Operand b);
 Expr transpose(Operand a);
 Expr reshape(Operand a, Shape shape);
+/// All the elements as one vector, row by row.
+Expr flatten(Operand a);
 /// Vectors end to end; matrices one above the other.
 Expr concat(std::initializer_list<Operand> parts, Where where = Where::here());
 Expr concat(std::span<const Expr> parts, Where where = Where::here());
@@ -142,6 +147,9 @@ Sym operator%(SymOperand a, SymOperand b);
 Sym operator==(SymOperand a, SymOperand b);
 Sym operator!=(SymOperand a, SymOperand b);
 Sym operator<(SymOperand a, SymOperand b);
+Sym operator>(SymOperand a, SymOperand b);
+Sym operator<=(SymOperand a, SymOperand b);
+Sym operator>=(SymOperand a, SymOperand b);
 Sym operator&&(SymOperand a, SymOperand b);
 Sym operator||(SymOperand a, SymOperand b);
 Sym operator!(SymOperand a);

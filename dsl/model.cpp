@@ -23,8 +23,10 @@ Expr Parameter::expr(Where where) const {
   return Expr(leaf(Op::kParam, Type::real(info_->shape), {.name = info_->name, .param = info_}, where));
 }
 
+Operand::Operand(const Parameter& param, Where where) : expr(param.expr(where)), where(where) {}
+
 Parameter ParamOwner::param(std::string name, Shape shape, Init init, Where where) {
-  if (!shape.is_static() || shape.size() <= 0) {
+  if (!shape.is_positive()) {
     throw ModelError(where, fmt::format("the parameter '{}' has the shape {}; every size must be positive",
                                         name, to_string(shape)));
   }

@@ -76,6 +76,8 @@ class Encoding {
   Encoding() = default;
   Encoding(std::initializer_list<std::pair<std::string, Expr>> features)
       : features_(features) {}
+  explicit Encoding(std::vector<std::pair<std::string, Expr>> features)
+      : features_(std::move(features)) {}
 
   const std::vector<std::pair<std::string, Expr>>& features() const { return features_; }
   bool empty() const { return features_.empty(); }

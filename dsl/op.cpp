@@ -57,6 +57,19 @@ constexpr std::array<OpInfo, kNumOps> kOps{{
     {"matmul_sum", OpClass::kAxes, 2, "Σ Aᵀ B over all axes but those named"},
 }};
 
+/// A shape with T can only gain or lose dimensions of 1.
+bool can_reshape(const Shape& from, const Shape& to) {
+  if (from.is_static() && to.is_static()) return from.size() == to.size();
+  const auto without_ones = [](const Shape& s) {
+    std::vector<int> dims;
+    for (int axis = 0; axis < s.rank(); ++axis) {
+      if (s[axis] != 1) dims.push_back(s[axis]);
+    }
+    return dims;
+  };
+  return without_ones(from) == without_ones(to);
+}
+
 class Rule {
  public:
   Rule(Op op, std::span<const Type> in, const Attr& attr, Where where)
@@ -95,8 +108,7 @@ class Rule {
         return Type::real({shape(0)[1], shape(0)[0]});
       case Op::kReshape:
         want_real(0);
-        if (!shape(0).is_static() || !attr_.shape.is_static() ||
-            shape(0).size() != attr_.shape.size()) {
+        if (!can_reshape(shape(0), attr_.shape)) {
           fail(fmt::format("cannot reshape {} to {}", to_string(shape(0)), to_string(attr_.shape)));
         }
         return Type::real(attr_.shape);
@@ -265,7 +277,8 @@ class Rule {
     const Shape& s = shape(0);
     if (s.rank() == 0 || attr_.axis >= s.rank()) fail("slice: needs a vector or matrix");
     const int extent = s[static_cast<int>(attr_.axis)];
-    if (attr_.i < 0 || attr_.j <= 0 || (extent != kLength && attr_.i + attr_.j > extent)) {
+    if (extent == kLength) fail("slice: a length T is not known when the model is compiled");
+    if (attr_.i < 0 || attr_.j <= 0 || attr_.i + attr_.j > extent) {
       fail(fmt::format("slice: [{}, {}) is outside {}", attr_.i, attr_.i + attr_.j, to_string(s)));
     }
     const int length = static_cast<int>(attr_.j);

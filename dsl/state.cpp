@@ -10,9 +10,10 @@ StateSpec StateSpec::with(Component component, Where where) const {
       throw ModelError(where, fmt::format("the state component '{}' stands twice", c.name));
     }
   }
-  if (!component.type.shape.is_static() || component.type.shape.size() <= 0) {
+  const auto& [name, type] = component;
+  if (!type.shape.is_positive() || (type.is_int() && type.hi < 1)) {
     throw ModelError(where, fmt::format("the state component '{}' has the size {}; it must be positive",
-                                        component.name, to_string(component.type.shape)));
+                                        name, type.is_int() ? std::to_string(type.hi) : to_string(type.shape)));
   }
   StateSpec copy = *this;
   copy.components_.push_back(std::move(component));

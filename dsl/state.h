@@ -38,6 +38,11 @@ class Value {
  public:
   Value(const Expr& expr, Where where = Where::here()) : node_(expr.node()), where_(where) {}  // NOLINT
   Value(const Sym& sym, Where where = Where::here()) : node_(sym.node()), where_(where) {}     // NOLINT
+  Value(const Parameter& param, Where where = Where::here())                                   // NOLINT
+      : Value(Operand(param, where).expr, where) {}
+  /// A fixed symbol, or a fixed scalar.
+  Value(int symbol, Where where = Where::here()) : Value(SymOperand(symbol, where).sym, where) {}  // NOLINT
+  Value(double scalar, Where where = Where::here()) : Value(Operand(scalar, where).expr, where) {}  // NOLINT
   const TracedPtr& node() const { return node_; }
   Where where() const { return where_; }
 

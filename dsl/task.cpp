@@ -2,12 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "dsl/error.h"
 
 namespace scry {
 
 Alphabet::Alphabet(std::vector<std::string> symbols) {
   for (std::string& symbol : symbols) add(std::move(symbol));
+}
+
+Alphabet Alphabet::of(std::string_view symbols) {
+  Alphabet alphabet;
+  std::istringstream words{std::string(symbols)};
+  for (std::string word; words >> word;) alphabet.add(std::move(word));
+  return alphabet;
 }
 
 Alphabet Alphabet::numbered(int size) {

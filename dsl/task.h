@@ -14,6 +14,8 @@ class Alphabet {
   Alphabet() = default;
   /// Throws Error if a symbol is empty or stands twice.
   explicit Alphabet(std::vector<std::string> symbols);
+  /// The words of `symbols`, which white space separates: Alphabet::of("B I O").
+  static Alphabet of(std::string_view symbols);
   /// n symbols named "0", "1", ….
   static Alphabet numbered(int size);
 

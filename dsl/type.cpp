@@ -18,6 +18,13 @@ bool Shape::is_static() const {
   return true;
 }
 
+bool Shape::is_positive() const {
+  for (int axis = 0; axis < rank_; ++axis) {
+    if ((*this)[axis] < 1) return false;
+  }
+  return true;
+}
+
 int64_t Shape::size() const {
   int64_t size = 1;
   for (int axis = 0; axis < rank_; ++axis) size *= (*this)[axis];

@@ -23,6 +23,8 @@ class Shape {
   /// The number of rows of a matrix; 1 for a vector or scalar.
   int rows() const { return rank_ == 2 ? dims_[0] : 1; }
   bool is_static() const;
+  /// Static, with no dimension below 1.
+  bool is_positive() const;
   /// The number of elements. Only for static shapes.
   int64_t size() const;
   bool operator==(const Shape&) const = default;

@@ -1,0 +1,142 @@
+#include "compiler/adjoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/op_table.h"
+
+namespace scry {
+
+NodeId AdjointBuilder::zeros(const Shape& shape) {
+  return graph_.add_constant(shape, std::vector<double>(static_cast<size_t>(shape.size()), 0.0),
+                             node().where);
+}
+
+NodeId AdjointBuilder::reshape(NodeId id, const Shape& shape) {
+  return graph_[id].type.shape == shape ? id : make(Op::kReshape, {id}, {.shape = shape});
+}
+
+NodeId AdjointBuilder::reduce_to(NodeId gradient, const Shape& shape, Axes axes) {
+  const Shape from = graph_[gradient].type.shape;
+  if (from != shape) {
+    const bool rows_too = from.rank() == 2 && shape.rows() == 1 && from[0] != 1;
+    if (shape.last() == 1 && from.last() != 1) gradient = make(Op::kSum, {gradient}, {.i = 1});
+    if (rows_too) gradient = make(Op::kSum, {make(Op::kTranspose, {gradient})});
+    gradient = reshape(gradient, shape);
+  }
+  if (graph_[gradient].axes != axes) gradient = make(Op::kSumAxes, {gradient}, {.axes = axes});
+  return gradient;
+}
+
+void AdjointBuilder::add(size_t i, NodeId gradient) {
+  if (!needs(i)) return;
+  const Node operand = graph_[in(i)];
+  seed(in(i), reduce_to(gradient, operand.type.shape, operand.axes));
+}
+
+void AdjointBuilder::add_slice(size_t i, NodeId gradient, const Attr& slice) {
+  if (!needs(i)) return;
+  const Axes axes = graph_[in(i)].axes;
+  if (graph_[gradient].axes != axes) gradient = make(Op::kSumAxes, {gradient}, {.axes = axes});
+  pending_[static_cast<size_t>(in(i))].parts.push_back({slice, gradient});
+}
+
+void AdjointBuilder::seed(NodeId id, NodeId gradient) {
+  pending_[static_cast<size_t>(id)].whole.push_back(gradient);
+}
+
+/// The slices' gradients side by side, with zeros between; overlapping ones are added.
+NodeId AdjointBuilder::join_parts(NodeId id, std::vector<SlicePart> parts) {
+  std::stable_sort(parts.begin(), parts.end(), [](const SlicePart& a, const SlicePart& b) {
+    return std::pair(a.slice.axis, a.slice.i) < std::pair(b.slice.axis, b.slice.i);
+  });
+  const Shape shape = graph_[id].type.shape;
+  const int64_t axis = parts.front().slice.axis;
+  const int64_t extent = shape[static_cast<int>(axis)];
+  const auto gap = [&](int64_t size) {
+    const int n = static_cast<int>(size);
+    return zeros(shape.rank() == 1 ? Shape{n} : axis == 0 ? Shape{n, shape[1]} : Shape{shape[0], n});
+  };
+  std::vector<NodeId> pieces;
+  std::vector<SlicePart> rest;
+  int64_t at = 0;
+  for (const SlicePart& part : parts) {
+    if (part.slice.axis != axis || part.slice.i < at) {
+      rest.push_back(part);
+      continue;
+    }
+    if (part.slice.i > at) pieces.push_back(gap(part.slice.i - at));
+    pieces.push_back(part.gradient);
+    at = part.slice.i + part.slice.j;
+  }
+  if (at < extent) pieces.push_back(gap(extent - at));
+  const NodeId joined = pieces.size() == 1 ? pieces[0] : make(Op::kConcat, pieces, {.axis = axis});
+  return rest.empty() ? joined : make(Op::kAdd, {joined, join_parts(id, std::move(rest))});
+}
+
+std::optional<NodeId> AdjointBuilder::take(NodeId id) {
+  current_ = id;
+  Pending pending = std::move(pending_[static_cast<size_t>(id)]);
+  if (!pending.parts.empty()) pending.whole.push_back(join_parts(id, std::move(pending.parts)));
+  if (pending.whole.empty()) return std::nullopt;
+  NodeId total = pending.whole[0];
+  for (size_t i = 1; i < pending.whole.size(); ++i) total = make(Op::kAdd, {total, pending.whole[i]});
+  return total;
+}
+
+void AdjointBuilder::differentiate(NodeId id, NodeId gradient) {
+  current_ = id;
+  gradient_ = gradient;
+  if (const auto rule = row(node().op).adjoint; rule != nullptr) rule(*this);
+}
+
+Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
+              std::span<const std::string> wrt) {
+  Graph result = graph;
+  result.outputs.clear();
+  const size_t num_forward = graph.nodes.size();
+  const auto is_wrt = [&](const Node& node) {
+    return (node.op == Op::kInput || node.op == Op::kParam) && !node.type.is_int() &&
+           std::find(wrt.begin(), wrt.end(), node.attr.name) != wrt.end();
+  };
+  std::vector<bool> active(num_forward, false);
+  for (size_t id = 0; id < num_forward; ++id) {
+    const Node& node = graph.nodes[id];
+    active[id] = is_wrt(node) || (row(node.op).adjoint != nullptr &&
+                                  std::any_of(node.in.begin(), node.in.end(),
+                                              [&](NodeId in) { return active[static_cast<size_t>(in)]; }));
+  }
+  AdjointBuilder builder(result, num_forward);
+  builder.set_active(active);
+  for (const GraphOutput& output : graph.outputs) {
+    const Node node = graph[output.node];
+    if (std::find(seeds.begin(), seeds.end(), output.name) == seeds.end()) continue;
+    if (node.type.is_int() || !active[static_cast<size_t>(output.node)]) continue;
+    NodeId seed = result.add_leaf(Op::kInput, node.type, output.axes,
+                                  {.name = "d." + output.name, .axes = output.axes}, node.where);
+    if (output.axes != node.axes) seed = result.add(Op::kSumAxes, {seed}, {.axes = node.axes}, node.where);
+    builder.seed(output.node, seed);
+  }
+  std::map<std::string, NodeId> totals;
+  for (NodeId id = static_cast<NodeId>(num_forward) - 1; id >= 0; --id) {
+    if (!active[static_cast<size_t>(id)]) continue;
+    const std::optional<NodeId> gradient = builder.take(id);
+    if (!gradient) continue;
+    if (is_wrt(graph[id])) {
+      NodeId& total = totals.try_emplace(graph[id].attr.name, *gradient).first->second;
+      if (total != *gradient) total = result.add(Op::kAdd, {total, *gradient}, {}, graph[id].where);
+    } else {
+      builder.differentiate(id, *gradient);
+    }
+  }
+  for (const std::string& name : wrt) {
+    if (const auto found = totals.find(name); found != totals.end()) {
+      result.outputs.push_back({"d." + name, found->second, result[found->second].axes, true});
+    }
+  }
+  verify(result);
+  return result;
+}
+
+}  // namespace scry

@@ -1,0 +1,192 @@
+#include "compiler/compile.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "build_id.h"
+#include "compiler/cache.h"
+#include "compiler/enzyme.h"
+#include "compiler/jit.h"
+#include "compiler/stages.h"
+
+namespace scry {
+namespace {
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Blocks end to end, each at a multiple of 16 elements.
+struct Layout {
+  std::vector<Block> blocks;
+  int64_t size = 0;
+  void add(std::string name, const Shape& shape, ParamGroup group, Init init = {}) {
+    blocks.push_back({std::move(name), shape, size, group, init});
+    size += (shape.size() + 15) / 16 * 16;
+  }
+};
+
+class Compiler {
+ public:
+  Compiler(const ModelGraphs& model, const CompileOptions& options, std::string enzyme_path, std::string enzyme_id)
+      : model_(model), options_(options), enzyme_path_(std::move(enzyme_path)), enzyme_id_(std::move(enzyme_id)) {}
+
+  Program run(CompileReport& report) {
+    const auto start = std::chrono::steady_clock::now();
+    stages_ = make_stages(model_, options_.gradients, !by_enzyme());
+    plan();
+    report.graphs_ms = milliseconds_since(start);
+    const std::vector<char> object = get_object(report);
+    const auto loading = std::chrono::steady_clock::now();
+    auto code = std::make_shared<LoadedCode>(object);
+    Program program = assemble(*code);
+    program.code = code;
+    report.load_ms = milliseconds_since(loading);
+    return program;
+  }
+
+ private:
+  bool by_enzyme() const { return !enzyme_path_.empty(); }
+  void warn(const std::string& message) const {
+    if (options_.warn) {
+      options_.warn(message);
+    } else {
+      fmt::print(stderr, "scry: {}\n", message);
+    }
+  }
+
+  void plan() {
+    for (const StageGraph& stage : stages_.stages) {
+      plans_.push_back(plan_kernel(stage.name, stage.graph));
+      for (const GradientRequest& request : stage.gradients) {
+        plans_.push_back(by_enzyme() ? plan_enzyme_gradient(request.name, stage.graph, request.seeds, request.wrt)
+                                     : plan_kernel(request.name, request.graph));
+      }
+    }
+  }
+
+  /// Everything that the object code depends on.
+  std::string key() const {
+    std::vector<std::string> parts{kBuildId, llvm_version(), host_cpu(), host_features(),
+                                   by_enzyme() ? "enzyme " + enzyme_id_ : "adjoint",
+                                   options_.precision == Precision::kDouble ? "double" : "float",
+                                   std::to_string(model_.task.y.size())};
+    for (const KernelPlan& plan : plans_) {
+      parts.push_back(plan.name);
+      parts.push_back(to_string(plan.graph));
+    }
+    return cache_key(parts);
+  }
+
+  std::vector<char> get_object(CompileReport& report) {
+    const std::string folder = options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder;
+    const bool use_cache = options_.use_cache && !folder.empty() && !options_.on_ir;
+    const KernelCache cache(folder);
+    const std::string key = use_cache ? this->key() : "";
+    if (use_cache) {
+      report.cache_file = cache.file_of(key);
+      std::string problem;
+      if (auto object = cache.load(key, problem)) {
+        report.from_cache = true;
+        return std::move(*object);
+      }
+      if (!problem.empty()) warn(problem);
+    }
+    CodegenRequest request{plans_, options_.precision, model_.task.y.size(), enzyme_path_, options_.on_ir};
+    std::vector<char> object = generate_object(request, report.codegen);
+    if (use_cache) {
+      if (const std::string problem = cache.store(key, object); !problem.empty()) warn(problem);
+    }
+    return object;
+  }
+
+  Kernel kernel(const LoadedCode& code, const std::string& name) const {
+    for (const KernelPlan& plan : plans_) {
+      if (plan.name == name) return {name, plan.slots, code.find(name)};
+    }
+    return {};
+  }
+  Stage stage(const LoadedCode& code, const std::string& name) const {
+    return {kernel(code, name), kernel(code, name + ".gradient")};
+  }
+
+  Program assemble(const LoadedCode& code) const {
+    Program program;
+    program.task = model_.task;
+    program.precision = options_.precision;
+    program.differentiator = !options_.gradients ? "none" : by_enzyme() ? "enzyme" : "adjoint";
+    Layout params, tables;
+    for (const TracedParam& param : model_.params) params.add(param.name, param.info->shape, param.group, param.info->init);
+    const Graph& prepare = stages_.stages.front().graph;
+    for (size_t i = 0; i < prepare.outputs.size(); ++i) {
+      const ParamGroup group = i < stages_.table_groups.size() ? stages_.table_groups[i] : ParamGroup::kModel;
+      tables.add(prepare.outputs[i].name, prepare[prepare.outputs[i].node].type.shape, group);
+    }
+    program.params = std::move(params.blocks);
+    program.num_param_elements = params.size;
+    program.tables = std::move(tables.blocks);
+    program.num_table_elements = tables.size;
+    for (const auto& [name, type] : model_.state.components()) program.state.push_back({name, type});
+    for (const auto& [name, type] : model_.later.components()) program.later.push_back({name, type});
+    program.features = model_.features;
+    program.prepare = stage(code, "prepare");
+    for (size_t k = 0; k < model_.scans.size(); ++k) {
+      program.scans.push_back({stage(code, fmt::format("scan.{}", k)), model_.scans[k].direction, model_.scans[k].sizes});
+    }
+    program.encode = stage(code, "encode");
+    program.start = stage(code, "start");
+    program.end = stage(code, "end");
+    program.back = stage(code, "back");
+    program.score = kernel(code, "score");
+    program.advance = stage(code, "advance");
+    program.extend = stage(code, "extend");
+    program.extend_proposal = kernel(code, "extend.proposal");
+    return program;
+  }
+
+  const ModelGraphs& model_;
+  const CompileOptions& options_;
+  std::string enzyme_path_, enzyme_id_;
+  StageGraphs stages_;
+  std::vector<KernelPlan> plans_;
+};
+
+}  // namespace
+
+Program compile(const Model& model, const Proposal* proposal, const CompileOptions& options, CompileReport* report) {
+  CompileReport unused;
+  CompileReport& result = report != nullptr ? *report : unused;
+  const auto start = std::chrono::steady_clock::now();
+  const ModelGraphs graphs = trace(model, proposal);
+  const double trace_ms = milliseconds_since(start);
+  const auto run = [&](const EnzymeSearch& enzyme) {
+    result = {};
+    Program program = Compiler(graphs, options, enzyme.path, enzyme.id).run(result);
+    result.graphs_ms += trace_ms;
+    return program;
+  };
+  const EnzymeSearch enzyme =
+      options.gradients && options.differentiator != Differentiator::kAdjoint ? find_enzyme() : EnzymeSearch{};
+  if (options.differentiator == Differentiator::kEnzyme && options.gradients) {
+    if (enzyme.path.empty()) throw Error("Enzyme was asked for, but there is none: " + enzyme.reason);
+    return run(enzyme);
+  }
+  if (enzyme.path.empty()) return run({});
+  try {
+    return run(enzyme);
+  } catch (const ModelError&) {
+    throw;
+  } catch (const Error& error) {
+    const std::string message = fmt::format("{}; using the built-in adjoint", error.what());
+    if (options.warn) {
+      options.warn(message);
+    } else {
+      fmt::print(stderr, "scry: {}\n", message);
+    }
+    return run({});
+  }
+}
+
+}  // namespace scry

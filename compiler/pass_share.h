@@ -1,0 +1,16 @@
+// Graph → Graph: equal operations on equal operands become one node.
+#pragma once
+#include "dsl/graph.h"
+
+namespace scry {
+Graph share(const Graph& graph);
+
+/// Adds `node`, unless `graph` holds an equal one already (found through `index`).
+class SharedNodes {
+ public:
+  NodeId add(Graph& graph, const Node& node);
+
+ private:
+  std::vector<std::pair<size_t, NodeId>> index_;  // hash → node, sorted
+};
+}  // namespace scry

@@ -1,0 +1,108 @@
+// What the compiler leaves for the runtime: machine code and the layout of what it works on. A plain
+// struct; nothing here needs LLVM, and a test can fill it by hand.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dsl/trace.h"
+
+namespace scry {
+
+enum class Precision : uint8_t { kFloat, kDouble };
+
+/// One call of a kernel over a batch of rows.
+struct KernelCall {
+  int64_t num_rows = 0, num_sequences = 0, max_length = 0;
+  const int32_t* sequence_of_row = nullptr;
+  void* const* args = nullptr;  ///< one buffer per slot of the kernel
+};
+using KernelFn = void (*)(const KernelCall*);
+
+enum class SlotRole : uint8_t {
+  kInput,      ///< read
+  kOutput,     ///< written
+  kSeed,       ///< the gradient of an output; its content is lost
+  kGradient,   ///< the gradient of an input: added to
+  kWorkspace,  ///< scratch
+  kZeroed,     ///< scratch that must hold zeros
+};
+
+/// A buffer that a kernel works on: one block of `shape` per index of `axes`, tags innermost.
+struct Slot {
+  std::string name;
+  SlotRole role;
+  Kind kind;
+  Axes axes;
+  Shape shape;
+
+  int64_t num_elements(const KernelCall& call, int num_tags) const {
+    int64_t count = axes.has_prefix() ? call.num_rows : axes.has_sequence() ? call.num_sequences : 1;
+    if (axes.has_tag()) count *= num_tags;
+    for (int axis = 0; axis < shape.rank(); ++axis) count *= shape[axis] == kLength ? call.max_length : shape[axis];
+    return count;
+  }
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Slot> slots;
+  KernelFn run = nullptr;
+  explicit operator bool() const { return run != nullptr; }
+};
+
+/// A function of the interpreter and its gradient, which adds to the gradients of all its real inputs.
+struct Stage {
+  Kernel forward;
+  Kernel gradient;
+};
+
+struct ScanStage : Stage {
+  Direction direction;
+  std::vector<int> sizes;
+};
+
+/// Where a parameter or table stands in the flat vector of all.
+struct Block {
+  std::string name;
+  Shape shape;
+  int64_t offset;  ///< in elements; a multiple of 16
+  ParamGroup group;
+  Init init = {};
+};
+
+struct Component {
+  std::string name;
+  Type type;
+};
+
+/// A compiled model and proposal. Stages without code (run == nullptr) do not exist in the model.
+struct Program {
+  Task task;
+  Precision precision = Precision::kFloat;
+  std::string differentiator;  ///< "enzyme", "adjoint" or "none"
+  std::vector<Block> params, tables;
+  int64_t num_param_elements = 0, num_table_elements = 0;
+  std::vector<Component> state, later;
+  std::vector<std::pair<std::string, int>> features;
+
+  Stage prepare;                 ///< parameters → tables; once per parameter update
+  std::vector<ScanStage> scans;  ///< the encoder's recurrences, in order
+  Stage encode;                  ///< → enc.* at one position
+  Stage start;                   ///< → s.* (s₀)
+  Stage end;                     ///< → later.* (s̄_T)
+  Stage back;                    ///< later.*, x → next.*, to_go (eq:sbar)
+  Kernel score;                  ///< s.*, x → score, for every tag
+  Stage advance;                 ///< s.*, x, y → score, next.*, for one tag a row
+  Stage extend;                  ///< s.*, later.*, x → score, next.*, compat, for every tag
+  Kernel extend_proposal;        ///< the gradient of compat for φ and later.* alone
+
+  std::shared_ptr<const void> code;  ///< keeps the machine code alive
+
+  int num_tags() const { return task.y.size(); }
+  size_t real_size() const { return precision == Precision::kDouble ? sizeof(double) : sizeof(float); }
+  bool has_proposal() const { return static_cast<bool>(extend.forward); }
+};
+
+}  // namespace scry

@@ -1,0 +1,138 @@
+#include "dsl/graph.h"
+
+#include <fmt/format.h>
+
+namespace scry {
+namespace {
+
+/// FNV-1a; enough to tell constant tables apart in a dump.
+uint64_t hash_values(const std::vector<double>& values) {
+  uint64_t hash = 14695981039346656037u;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
+  for (size_t i = 0; i < values.size() * sizeof(double); ++i) hash = (hash ^ bytes[i]) * 1099511628211u;
+  return hash;
+}
+
+std::string attributes(const Node& node) {
+  const Attr& a = node.attr;
+  switch (node.op) {
+    case Op::kInput:
+    case Op::kParam:
+      return " " + a.name;
+    case Op::kConst:
+      if (a.data->size() == 1) return fmt::format(" {}", a.data->front());
+      return fmt::format(" {:016x}", hash_values(*a.data));
+    case Op::kSum:
+    case Op::kMaxOf:
+      return a.i != 0 ? " keep" : "";
+    case Op::kMatMul:
+      return std::string(a.i != 0 ? " ta" : "") + (a.j != 0 ? " tb" : "");
+    case Op::kConcat:
+      return a.axis != 0 ? " columns" : "";
+    case Op::kSlice:
+      return fmt::format(" {}+{} axis {}", a.i, a.j, a.axis);
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Axes infer_axes(Op op, std::span<const Axes> in, const Attr& attr) {
+  Axes axes;
+  for (Axes a : in) axes = axes | a;
+  switch (op) {
+    case Op::kInput:
+    case Op::kSumAxes:
+    case Op::kScatter:
+    case Op::kMatMulSum:
+      return attr.axes;
+    case Op::kCandidates:
+      return axes.without_tag();
+    case Op::kAtTag:
+      return axes | Axes::tag();
+    default:
+      return axes;
+  }
+}
+
+NodeId Graph::add(Op op, std::vector<NodeId> in, Attr attr, Where where) {
+  std::vector<Type> types;
+  std::vector<Axes> axes;
+  for (NodeId id : in) {
+    types.push_back((*this)[id].type);
+    axes.push_back((*this)[id].axes);
+  }
+  const Type type = infer_type(op, types, attr, where);
+  const Axes over = infer_axes(op, axes, attr);
+  nodes.push_back({op, std::move(in), type, over, std::move(attr), where});
+  return size() - 1;
+}
+
+NodeId Graph::add_leaf(Op op, Type type, Axes axes, Attr attr, Where where) {
+  nodes.push_back({op, {}, type, axes, std::move(attr), where});
+  return size() - 1;
+}
+
+NodeId Graph::add_constant(Shape shape, std::vector<double> values, Where where) {
+  return add_leaf(Op::kConst, Type::real(shape), Axes::none(),
+                  {.data = std::make_shared<std::vector<double>>(std::move(values))}, where);
+}
+
+NodeId Graph::add_integer(int64_t value, Where where) {
+  return add_leaf(Op::kConst, Type::integer(value, value + 1), Axes::none(),
+                  {.data = std::make_shared<std::vector<double>>(1, static_cast<double>(value))}, where);
+}
+
+NodeId Graph::find_output(std::string_view name) const {
+  for (const GraphOutput& output : outputs) {
+    if (output.name == name) return output.node;
+  }
+  return -1;
+}
+
+void verify(const Graph& graph) {
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Node& node = graph[id];
+    std::vector<Type> types;
+    std::vector<Axes> axes;
+    for (NodeId in : node.in) {
+      if (in < 0 || in >= id) throw Error(fmt::format("graph: node %{} uses %{} before it is made", id, in));
+      types.push_back(graph[in].type);
+      axes.push_back(graph[in].axes);
+    }
+    if (info(node.op).cls == OpClass::kLeaf) continue;
+    if (infer_type(node.op, types, node.attr, node.where) != node.type ||
+        infer_axes(node.op, axes, node.attr) != node.axes) {
+      throw Error(fmt::format("graph: wrong type or axes: {}", to_string(graph, id)));
+    }
+  }
+  for (const GraphOutput& output : graph.outputs) {
+    if (output.node < 0 || output.node >= graph.size()) {
+      throw Error(fmt::format("graph: the output '{}' has no node", output.name));
+    }
+    if (!output.axes.covers(graph[output.node].axes)) {
+      throw Error(fmt::format("graph: the output '{}' is over {}, but its value over {}", output.name,
+                              to_string(output.axes), to_string(graph[output.node].axes)));
+    }
+  }
+}
+
+std::string to_string(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  std::string text = fmt::format("%{} = {}", id, info(node.op).name);
+  for (size_t i = 0; i < node.in.size(); ++i) text += fmt::format("{}%{}", i == 0 ? " " : ", ", node.in[i]);
+  return text + attributes(node) + fmt::format(" : {} @ {}", to_string(node.type), to_string(node.axes));
+}
+
+std::string to_string(const Graph& graph) {
+  std::string text;
+  for (NodeId id = 0; id < graph.size(); ++id) text += to_string(graph, id) + "\n";
+  for (const GraphOutput& output : graph.outputs) {
+    text += fmt::format("{} {} %{} @ {}\n", output.name, output.accumulate ? "+=" : "=", output.node,
+                        to_string(output.axes));
+  }
+  return text;
+}
+
+}  // namespace scry

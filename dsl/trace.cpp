@@ -1,0 +1,229 @@
+#include "dsl/trace.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace scry {
+namespace {
+
+constexpr int64_t kMaxLength = int64_t{1} << 30;
+
+Sym int_input(std::string name, int64_t size, Axes axes) {
+  return Sym(leaf(Op::kInput, Type::integer(0, size), {.name = std::move(name), .axes = axes}, {}));
+}
+
+State state_inputs(const StateSpec& spec, const std::string& prefix, Axes axes) {
+  std::vector<Value> values;
+  for (const auto& [name, type] : spec.components()) {
+    const TracedPtr node = leaf(Op::kInput, type, {.name = prefix + name, .axes = axes}, {});
+    if (type.is_int()) {
+      values.emplace_back(Sym(node));
+    } else {
+      values.emplace_back(Expr(node));
+    }
+  }
+  return State(std::move(values)).checked(spec, "the state");
+}
+
+class Tracer {
+ public:
+  Tracer(const Model& model, const Proposal* proposal) : model_(model), proposal_(proposal) {
+    graphs_.task = model.task();
+    if (model.task().x.size() == 0 || model.task().y.size() == 0) {
+      throw Error("the task has an empty alphabet: give Task{x, y} at least one symbol each");
+    }
+    graphs_.state = model.state_spec();
+    graphs_.has_proposal = proposal != nullptr;
+    add_params(model, ParamGroup::kModel, "model.");
+    if (proposal != nullptr) {
+      graphs_.later = proposal->state_spec();
+      add_params(*proposal, ParamGroup::kProposal, "proposal.");
+    }
+  }
+
+  ModelGraphs run() {
+    trace_encoding();
+    graphs_.start = flatten(named(model_.start(encoding_).checked(graphs_.state, "the start state"),
+                                  graphs_.state, "s."));
+    const State s = state_inputs(graphs_.state, "s.", Axes::prefix());
+    const Sym y = int_input("y", num_tags(), Axes::tag());
+    const Step step = model_.step(s, x_, y);
+    check_scalar(step.score, step.where, "the step returns no score: set .score",
+                 "the step's score");
+    const State next = step.state.checked(graphs_.state, "the next state");
+    std::vector<GraphValue> outputs{{"score", step.score.node()}};
+    for (GraphValue& value : named(next, graphs_.state, "next.")) outputs.push_back(value);
+    graphs_.step = flatten(outputs, Axes::prefix() | Axes::tag());
+    if (proposal_ != nullptr) trace_proposal(next, std::move(outputs));
+    return std::move(graphs_);
+  }
+
+ private:
+  struct GraphValue {
+    std::string name;
+    TracedPtr node;
+  };
+
+  int num_tags() const { return graphs_.task.y.size(); }
+
+  void add_params(const ParamOwner& owner, ParamGroup group, const std::string& prefix) {
+    for (const auto& info : owner.params()) {
+      param_ids_[info.get()] = static_cast<int>(graphs_.params.size());
+      graphs_.params.push_back({prefix + info->name, group, info});
+    }
+  }
+
+  static std::vector<GraphValue> named(const State& state, const StateSpec& spec,
+                                       const std::string& prefix) {
+    std::vector<GraphValue> values;
+    for (size_t i = 0; i < spec.components().size(); ++i) {
+      values.push_back({prefix + spec.components()[i].name, state.values()[i].node()});
+    }
+    return values;
+  }
+
+  static void check_scalar(const Expr& expr, Where where, const char* missing, const char* what) {
+    if (!expr.is_defined()) throw ModelError(where, missing);
+    if (expr.node()->type.is_int() || expr.shape().rank() != 0) {
+      throw ModelError(expr.node()->where, fmt::format("{} must be a scalar, but is {}", what,
+                                                       to_string(expr.node()->type)));
+    }
+  }
+
+  void trace_encoding() {
+    const Sym x = int_input("x", graphs_.task.x.size(), Axes::sequence());
+    const Encoding encoding = model_.encode(x);
+    std::vector<GraphValue> outputs;
+    std::vector<std::pair<std::string, Expr>> seen;
+    for (const auto& [name, value] : encoding.features()) {
+      if (!value.is_defined() || value.shape().rank() != 1) {
+        throw ModelError(value.is_defined() ? value.node()->where : Where::here(),
+                         fmt::format("the encoding '{}' must be a vector per position", name));
+      }
+      graphs_.features.emplace_back(name, value.size());
+      outputs.push_back({"enc." + name, value.node()});
+      seen.emplace_back(name, Expr(leaf(Op::kInput, Type::real({kLength, value.size()}),
+                                        {.name = "enc." + name, .axes = Axes::sequence()}, {})));
+    }
+    graphs_.encode = flatten(outputs);
+    encoding_ = Encoding(std::move(seen));
+    x_ = Input(x, int_input("t", kMaxLength, Axes::sequence()), encoding_);
+  }
+
+  void trace_proposal(const State& next, std::vector<GraphValue> outputs) {
+    const State later = state_inputs(graphs_.later, "later.", Axes::sequence());
+    graphs_.end = flatten(named(proposal_->end().checked(graphs_.later, "the end state"),
+                                graphs_.later, "later."));
+    const State back = proposal_->back(later, x_).checked(graphs_.later, "the state that back returns");
+    std::vector<GraphValue> back_outputs = named(back, graphs_.later, "next.");
+    const Expr to_go = proposal_->to_go(later, x_);
+    check_scalar(to_go, back.where(), "to_go returns nothing", "to_go");
+    back_outputs.push_back({"to_go", to_go.node()});
+    graphs_.back = flatten(back_outputs);
+
+    const Expr compat = proposal_->compat(next, later, Candidates(next, num_tags()));
+    check_scalar(compat, back.where(), "compat returns nothing", "compat");
+    outputs.push_back({"compat", compat.node()});
+    graphs_.extend = flatten(outputs, Axes::prefix() | Axes::tag());
+  }
+
+  /// The scan's index among graphs_.scans, made on first sight (so its own operands come first).
+  int scan_index(const std::shared_ptr<const Scan>& scan) {
+    if (const auto found = scan_ids_.find(scan.get()); found != scan_ids_.end()) return found->second;
+    std::vector<GraphValue> outputs;
+    ScanGraph out{scan->direction, {}, {}};
+    for (size_t i = 0; i < scan->next.size(); ++i) {
+      outputs.push_back({fmt::format("after.{}", i), scan->next[i]});
+      out.sizes.push_back(static_cast<int>(scan->next[i]->type.shape.size()));
+    }
+    current_scan_ = scan.get();
+    out.graph = flatten(outputs);
+    current_scan_ = nullptr;
+    graphs_.scans.push_back(std::move(out));
+    return scan_ids_[scan.get()] = static_cast<int>(graphs_.scans.size()) - 1;
+  }
+
+  Graph flatten(const std::vector<GraphValue>& outputs, Axes axes = Axes::sequence()) {
+    // Recurrences that the outputs read become graphs of their own before this one is numbered.
+    Graph graph;
+    std::map<const Traced*, NodeId> ids;
+    for (const GraphValue& output : outputs) {
+      graph.outputs.push_back({output.name, visit(*output.node, graph, ids), axes});
+    }
+    verify(graph);
+    return graph;
+  }
+
+  NodeId visit(const Traced& traced, Graph& graph, std::map<const Traced*, NodeId>& ids) {
+    if (const auto found = ids.find(&traced); found != ids.end()) return found->second;
+    const NodeId id = add(traced, graph, ids);
+    ids[&traced] = id;
+    return id;
+  }
+
+  NodeId add(const Traced& traced, Graph& graph, std::map<const Traced*, NodeId>& ids) {
+    Attr attr = traced.attr;
+    switch (traced.op) {
+      case Op::kInput:
+        check_before(traced);
+        return graph.add_leaf(Op::kInput, traced.type, attr.axes, attr, traced.where);
+      case Op::kConst:
+        return graph.add_leaf(Op::kConst, traced.type, Axes::none(), attr, traced.where);
+      case Op::kParam: {
+        const auto found = param_ids_.find(attr.param.get());
+        if (found == param_ids_.end()) {
+          throw ModelError(traced.where, fmt::format("the parameter '{}' belongs to neither the model "
+                                                     "nor the proposal being compiled", attr.name));
+        }
+        attr.i = found->second;
+        attr.name = graphs_.params[static_cast<size_t>(found->second)].name;
+        return graph.add_leaf(Op::kParam, traced.type, Axes::none(), attr, traced.where);
+      }
+      case Op::kScan: {
+        const int scan = suspended([&] { return scan_index(attr.scan); });
+        return graph.add_leaf(Op::kInput, traced.type, Axes::sequence(),
+                              {.name = fmt::format("scan.{}.{}", scan, attr.i), .axes = Axes::sequence()},
+                              traced.where);
+      }
+      default: {
+        std::vector<NodeId> in;
+        for (const TracedPtr& operand : traced.in) in.push_back(visit(*operand, graph, ids));
+        return graph.add(traced.op, std::move(in), attr, traced.where);
+      }
+    }
+  }
+
+  /// Another scan read by a scan's body is flattened on its own, not as part of the body.
+  int suspended(const std::function<int()>& make) {
+    const Scan* outer = std::exchange(current_scan_, nullptr);
+    const int result = make();
+    current_scan_ = outer;
+    return result;
+  }
+
+  void check_before(const Traced& traced) const {
+    if (!traced.attr.name.starts_with("before.")) return;
+    if (current_scan_ != nullptr) {
+      for (const TracedPtr& node : current_scan_->previous) {
+        if (node.get() == &traced) return;
+      }
+    }
+    throw ModelError(traced.where, "scan: the state before a position is used outside the scan's body");
+  }
+
+  const Model& model_;
+  const Proposal* proposal_;
+  ModelGraphs graphs_;
+  std::map<const ParamInfo*, int> param_ids_;
+  std::map<const Scan*, int> scan_ids_;
+  const Scan* current_scan_ = nullptr;
+  Encoding encoding_;
+  Input x_{int_input("x", 1, Axes::sequence()), int_input("t", 1, Axes::sequence()), {}};
+};
+
+}  // namespace
+
+ModelGraphs trace(const Model& model, const Proposal* proposal) { return Tracer(model, proposal).run(); }
+
+}  // namespace scry

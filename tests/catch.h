@@ -1,0 +1,9 @@
+/// \file
+/// Catch2, version 2 or 3.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

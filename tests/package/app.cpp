@@ -1,0 +1,3 @@
+#include <scry.h>
+
+int main() { return scry::version()[0] == '\0'; }

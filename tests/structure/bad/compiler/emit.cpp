@@ -1,0 +1,4 @@
+#include "compiler/pass.h"
+#include "dsl/expr.h"
+#include "llvm/IR/Module.h"
+#  include "../runtime/forest.h"

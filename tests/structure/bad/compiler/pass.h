@@ -1,0 +1,3 @@
+#pragma once
+#include "dsl/expr.h"
+#include <llvm/IR/Module.h>

@@ -1,0 +1,3 @@
+#pragma once
+#include "runtime/forest.h"
+#include "llvm-c/Core.h"
