@@ -92,9 +92,18 @@ class Lifter {
   int64_t max_;
 };
 
-/// A parameter as it is, or a constant, needs no table.
-bool is_worth_a_table(const Node& node) {
-  return node.axes.empty() && !node.type.is_int() && info(node.op).cls != OpClass::kLeaf;
+/// Which nodes depend on parameters alone. No axes is not enough: a gradient summed over all rows has none.
+std::vector<bool> find_parameters_only(const Graph& graph) {
+  std::vector<bool> result(graph.nodes.size(), false);
+  for (size_t id = 0; id < result.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    if (info(node.op).cls == OpClass::kLeaf) {
+      result[id] = node.op != Op::kInput || node.attr.name.starts_with("table.");
+    } else {
+      result[id] = std::all_of(node.in.begin(), node.in.end(), [&](NodeId in) { return result[static_cast<size_t>(in)]; });
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -111,11 +120,12 @@ Graph hoist_tables(const Graph& graph, Graph& tables) {
   merged.outputs = tables.outputs;
   tables = std::move(merged);
 
+  const std::vector<bool> parameters_only = find_parameters_only(graph);
   std::vector<NodeId> in_tables(graph.nodes.size(), -1);
   std::vector<bool> used(graph.nodes.size(), false);  // by a node that is not hoisted itself
   for (const GraphOutput& output : graph.outputs) used[static_cast<size_t>(output.node)] = true;
   for (NodeId id = 0; id < graph.size(); ++id) {
-    if (graph[id].axes.empty() && graph[id].op != Op::kInput) continue;
+    if (parameters_only[static_cast<size_t>(id)]) continue;
     for (NodeId in : graph[id].in) used[static_cast<size_t>(in)] = true;
   }
   const auto move = [&](const auto& self, NodeId id) -> NodeId {
@@ -136,7 +146,9 @@ Graph hoist_tables(const Graph& graph, Graph& tables) {
   NodeId current = -1;
   return rewrite(graph, [&](Graph& out, const Node& node) -> NodeId {
     ++current;
-    if (!is_worth_a_table(node) || !used[static_cast<size_t>(current)]) return -1;
+    const auto at = static_cast<size_t>(current);
+    // A parameter as it is, or a constant, needs no table.
+    if (!parameters_only[at] || !used[at] || node.type.is_int() || info(node.op).cls == OpClass::kLeaf) return -1;
     const NodeId table = move(move, current);
     if (tables[table].op == Op::kParam) {  // e.g. a transpose of a transpose
       return out.add_leaf(Op::kParam, node.type, Axes::none(), tables[table].attr, node.where);

@@ -31,8 +31,7 @@ struct Hmm : Model {
 struct Backward : Proposal {
   const Hmm& hmm;
 
-  explicit Backward(const Hmm& hmm)
-      : Proposal(state("beta", hmm.task().y.size() + 1)), hmm(hmm) {}
+  explicit Backward(const Hmm& hmm) : Proposal(state("beta", hmm.task().y.size() + 1)), hmm(hmm) {}
 
   Expr unnormalized(const State& later, const Input& x) const {  // eq:beta-hmm
     Expr tags = slice(later["beta"], 0, hmm.task().y.size());

@@ -1,6 +1,7 @@
 // Lesson 2: a latent state, summed out. An output-output HMM (sec:oohmm) moves between k latent
 // states u and emits the pair (x_t, y_t) from each. As u is not known, the model's state s_t is the
-// belief about it: a distribution over the k states, which the forward algorithm updates (eq:s-update).
+// belief about it: a distribution over the k states, which the forward algorithm updates
+// (eq:s-update).
 //
 // The matrix P_{u'u} = p(u|u') p(x,y|u) is never written down: sᵀP is (sᵀA) ⊙ p(x,y|·). Scry sees
 // that sᵀA does not depend on y and computes it once per prefix, and softmaxes of parameters once
@@ -16,7 +17,8 @@ struct Oohmm : Model {
   Parameter transition, emission;  // logits of p(u|u') and p(x,y|u)
 
   Oohmm(const Task& task, int k)
-      : Model(task, state("belief", k)), k(k),
+      : Model(task, state("belief", k)),
+        k(k),
         transition(param("transition", {k, k}, Init::normal(1))),
         emission(param("emission", {k, task.x.size() * task.y.size()}, Init::normal(1))) {}
 

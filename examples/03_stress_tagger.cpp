@@ -15,8 +15,10 @@ struct PairLm : Model {
   Linear out;
 
   PairLm(const Task& task, int d)
-      : Model(task, state("h", d)), emb(*this, "emb", task.x.size() * task.y.size(), d),
-        cell(*this, "cell", d, d), out(*this, "out", d, task.x.size() * task.y.size()) {}
+      : Model(task, state("h", d)),
+        emb(*this, "emb", task.x.size() * task.y.size(), d),
+        cell(*this, "cell", d, d),
+        out(*this, "out", d, task.x.size() * task.y.size()) {}
 
   Step step(const State& s, const Input& x, const Sym& y) const override {
     Sym xy = x * task().y.size() + y;
@@ -30,8 +32,10 @@ struct Lookahead : Proposal {
   Mlp c;
 
   Lookahead(const Task& task, int d)
-      : Proposal(StackedGru::state(d, 2)), emb(*this, "emb", task.x.size(), d),
-        rnn(*this, "rnn", d, d, 2), c(*this, "c", {d * (2 + task.y.size()), d, d, d, 1}) {}
+      : Proposal(StackedGru::state(d, 2)),
+        emb(*this, "emb", task.x.size(), d),
+        rnn(*this, "rnn", d, d, 2),
+        c(*this, "c", {d * (2 + task.y.size()), d, d, d, 1}) {}
 
   State back(const State& later, const Input& x) const override { return rnn(later, emb[x]); }
 

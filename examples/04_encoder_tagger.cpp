@@ -1,5 +1,5 @@
-// Lesson 4: a conditional model that sees all of x. Chunks of noun phrases (B, I, O) over a sentence
-// of part-of-speech tags.
+// Lesson 4: a conditional model that sees all of x. Chunks of noun phrases (B, I, O) over a
+// sentence of part-of-speech tags.
 //
 // encode() is written for one position and run over all of them: here a BiGRU's output e_t. Then
 // start() and step() may look at the encoding anywhere: x.at("e") is e_t, and x.encoding().all("e")
@@ -17,16 +17,18 @@ struct Tagger : Model {
   Gru gru;
 
   explicit Tagger(const Task& task)
-      : Model(task, state("h", d)), word(*this, "word", task.x.size(), d),
-        tag(*this, "tag", task.y.size(), d), encoder(*this, "encoder", d, d),
-        first(*this, "first", 2 * d, d), query(*this, "query", d, 2 * d),
-        score(*this, "score", 5 * d, task.y.size()), gru(*this, "gru", d, d) {}
+      : Model(task, state("h", d)),
+        word(*this, "word", task.x.size(), d),
+        tag(*this, "tag", task.y.size(), d),
+        encoder(*this, "encoder", d, d),
+        first(*this, "first", 2 * d, d),
+        query(*this, "query", d, 2 * d),
+        score(*this, "score", 5 * d, task.y.size()),
+        gru(*this, "gru", d, d) {}
 
   Encoding encode(const Sym& x) const override { return {{"e", encoder(word[x])}}; }
 
-  State start(const Encoding& encoding) const override {
-    return {tanh(first(encoding.mean("e")))};
-  }
+  State start(const Encoding& encoding) const override { return {tanh(first(encoding.mean("e")))}; }
 
   Step step(const State& s, const Input& x, const Sym& y) const override {
     Expr all = x.encoding().all("e");
@@ -41,7 +43,9 @@ struct Lookahead : Proposal {
   Mlp c;
 
   explicit Lookahead(const Task& task)
-      : Proposal(state("h", d)), word(*this, "word", task.x.size(), d), gru(*this, "gru", d, d),
+      : Proposal(state("h", d)),
+        word(*this, "word", task.x.size(), d),
+        gru(*this, "gru", d, d),
         c(*this, "c", {2 * d, d, 1}, Activation::kTanh) {}
 
   State back(const State& later, const Input& x) const override {

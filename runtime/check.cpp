@@ -1,0 +1,119 @@
+#include "runtime/check.h"
+
+#include <cmath>
+
+#include "dsl/error.h"
+#include "runtime/philox.h"
+#include "runtime/replay.h"
+
+namespace scry {
+namespace {
+
+constexpr int kDirections = 2, kElements = 3;
+
+/// A quantity of a tagging, with the weights that Replay::add_gradient takes.
+struct Quantity {
+  const char* name;
+  double score, proposal, to_go;
+  bool proposal_only;  ///< by Replay::add_proposal_gradient, for φ alone
+};
+
+class Checker {
+ public:
+  Checker(const Program& program, int length, uint64_t seed)
+      : program_(program), parameters_(Parameters::fresh(program, seed)), length_(length), random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
+    for (int t = 0; t < length; ++t) {
+      x_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.task.x.size())));
+      y_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.num_tags())));
+    }
+  }
+
+  GradientCheckRow run(const Quantity& quantity) {
+    GradientCheckRow row{program_.differentiator, quantity.name, length_, "", 0, true};
+    const Gradients gradients = differentiate(quantity);
+    for (const Block& block : program_.params) {
+      if (quantity.proposal_only && block.group != ParamGroup::kProposal) continue;
+      for (int probe = 0; probe < kDirections + kElements; ++probe) {
+        const std::vector<double> direction = pick_direction(block, probe >= kDirections);
+        double exact = 0;
+        for (size_t k = 0; k < direction.size(); ++k) exact += direction[k] * gradients.values.get(block.offset + static_cast<int64_t>(k));
+        const double slope = finite_difference(quantity, block, direction);
+        double error = std::abs(exact - slope) / std::max({1.0, std::abs(exact), std::abs(slope)});
+        if (std::isnan(error)) error = INFINITY;
+        if (row.worst_parameter.empty() || error > row.worst_error) row.worst_error = error, row.worst_parameter = block.name;
+      }
+    }
+    row.ok = row.worst_error <= kGradientTolerance;
+    return row;
+  }
+
+ private:
+  Gradients differentiate(const Quantity& quantity) {
+    Gradients gradients(program_);
+    Replay replay(program_, parameters_);
+    replay.run(x_, y_);
+    if (quantity.proposal_only) {
+      replay.add_proposal_gradient(gradients, quantity.proposal);
+    } else {
+      replay.add_gradient(gradients, quantity.score, quantity.proposal, quantity.to_go);
+    }
+    gradients.finish(program_, parameters_);
+    return gradients;
+  }
+
+  /// One element, or all with random weights of norm 1.
+  std::vector<double> pick_direction(const Block& block, bool one_element) {
+    std::vector<double> direction(static_cast<size_t>(block.shape.size()), 0.0);
+    if (one_element) {
+      direction[random_.word() % direction.size()] = 1;
+      return direction;
+    }
+    double norm = 0;
+    for (double& d : direction) d = random_.normal(), norm += d * d;
+    for (double& d : direction) d /= std::sqrt(norm);
+    return direction;
+  }
+
+  double value(const Quantity& quantity, const Block& block, const std::vector<double>& direction, double by) {
+    Parameters moved = parameters_;
+    for (size_t k = 0; k < direction.size(); ++k) moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
+    moved.prepare(program_);
+    const SequenceScore score = Replay(program_, moved).run(x_, y_);
+    return quantity.score * score.log_score + quantity.proposal * score.log_proposal + quantity.to_go * score.to_go;
+  }
+  /// Five points: error h⁴. A kink (ReLU, max) between the points shows as two slopes that differ; then a
+  /// smaller step steps over it.
+  double finite_difference(const Quantity& quantity, const Block& block, const std::vector<double>& direction) {
+    const auto slope = [&](double h) {
+      const auto at = [&](double by) { return value(quantity, block, direction, by); };
+      return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+    };
+    const double wide = slope(1e-3), narrow = slope(1e-4);
+    const double agreement = std::abs(wide - narrow) / std::max(1.0, std::abs(narrow));
+    return agreement < 1e-8 ? wide : agreement < 1e-7 ? narrow : slope(1e-5);
+  }
+
+  const Program& program_;
+  Parameters parameters_;
+  int length_;
+  Random random_;
+  std::vector<int> x_, y_;
+};
+
+}  // namespace
+
+std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed) {
+  if (program.precision != Precision::kDouble) throw Error("check_gradients needs a program compiled in double precision");
+  Checker checker(program, length, seed);
+  std::vector<Quantity> quantities{{"G_T by θ", 1, 0, 0, false}};
+  if (program.has_proposal()) {
+    quantities.push_back({"log q by φ", 0, 1, 0, true});
+    quantities.push_back({"log q by θ and φ", 0, 1, 0, false});
+    quantities.push_back({"Ĥ_0", 0, 0, 1, false});
+  }
+  std::vector<GradientCheckRow> rows;
+  for (const Quantity& quantity : quantities) rows.push_back(checker.run(quantity));
+  return rows;
+}
+
+}  // namespace scry

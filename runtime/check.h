@@ -1,0 +1,27 @@
+// Are a program's gradients right? A comparison with finite differences, for users and tests.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/program.h"
+
+namespace scry {
+
+struct GradientCheckRow {
+  std::string differentiator;   ///< the program's
+  std::string quantity;         ///< "G_T by θ", "log q by φ", "log q by θ and φ", "Ĥ_0 by φ"
+  int length = 0;               ///< T
+  std::string worst_parameter;  ///< empty if the quantity depends on none
+  double worst_error = 0;       ///< relative to the larger of 1 and the derivative
+  bool ok = true;
+};
+
+/// The largest error that passes.
+inline constexpr double kGradientTolerance = 1e-6;
+
+/// Compares, for a random x and y of this length and fresh parameters, the gradients of every quantity with
+/// five-point finite differences: for each parameter tensor along random directions and at single elements.
+/// The program must be in double precision; throws Error if not.
+std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed);
+
+}  // namespace scry

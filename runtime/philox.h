@@ -1,0 +1,53 @@
+// Counter-based random numbers (Salmon et al. 2011, Philox4x32-10): a pure function of key and
+// counter, so that a draw does not depend on who draws before it.
+#pragma once
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace scry {
+
+/// Four random words for this key and counter.
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
+               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
+    key = {key[0] + 0x9E3779B9, key[1] + 0xBB67AE85};
+  }
+  return counter;
+}
+
+/// A stream of numbers named by a seed and up to two more integers.
+class Random {
+ public:
+  constexpr Random(uint64_t seed, uint32_t stream, uint32_t substream = 0)
+      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}, counter_{0, 0, stream, substream} {}
+
+  constexpr uint32_t word() {
+    if (used_ == 4) {
+      block_ = philox(counter_, key_);
+      if (++counter_[0] == 0) ++counter_[1];
+      used_ = 0;
+    }
+    return block_[static_cast<size_t>(used_++)];
+  }
+  /// In (0, 1), with 53 bits.
+  constexpr double uniform() {
+    const uint64_t bits = (uint64_t{word()} << 21) ^ (word() >> 11);
+    return (static_cast<double>(bits) + 0.5) * 0x1p-53;
+  }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
+
+ private:
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 4> counter_;
+  std::array<uint32_t, 4> block_{};
+  int used_ = 4;
+};
+
+}  // namespace scry

@@ -1,0 +1,5 @@
+#include "runtime/version.h"
+
+namespace scry {
+const char* version() { return SCRY_VERSION; }
+}  // namespace scry
