@@ -58,8 +58,9 @@ std::vector<Candidate> candidates(const Shape& s, bool trans_a, bool trans_b, co
   const float beta = trans_a || trans_b ? 1 : 0;
   std::vector<Candidate> result;
   for (const scry::GemmKernels& kernels : scry::available_kernels()) {
-    const scry::GemmArgs<float> args = {trans_a,  trans_b,  s.n,      s.m,  s.k,      1, a.data(),
-                                        a.cols(), b.data(), b.cols(), beta, c.data(), c.cols()};
+    const scry::GemmArgs<float> args = {trans_a, trans_b,  s.n,      s.m,      s.k,
+                                        1,       a.data(), a.cols(), b.data(), b.cols(),
+                                        beta,    c.data(), c.cols()};
     result.push_back({kernels.isa, [=] { kernels.sgemm(args); }});
   }
   result.push_back({"eigen", [&, trans_a, trans_b] {

@@ -95,7 +95,7 @@ class WrapperEmitter {
     for (llvm::Value* size : sizes) args.push_back(activity("enzyme_const")), args.push_back(size);
     for (size_t i = 0; i < plan.shadow.size(); ++i) {
       const int shadow = plan.shadow[i];
-      args.push_back(activity(shadow >= 0 ? "enzyme_dup" : "enzyme_const"));
+      args.push_back(activity(shadow < 0 ? "enzyme_const" : plan.unneeded[i] ? "enzyme_dupnoneed" : "enzyme_dup"));
       args.push_back(slots[i]);
       if (shadow >= 0) args.push_back(slots[static_cast<size_t>(shadow)]);
     }
@@ -151,7 +151,7 @@ class Generator {
     WrapperEmitter wrappers(module_);
     for (const KernelPlan& plan : request_.kernels) {
       llvm::Function* inner = emit_function(module_, plan.graph, plan.schedule, plan.name + ".body", request_.precision,
-                                            request_.num_tags);
+                                            request_.num_tags, plan.active);
       wrappers.emit(plan, inner);
     }
     std::string message;

@@ -17,11 +17,12 @@ using llvm::Value;
 
 class FunctionEmitter {
  public:
-  FunctionEmitter(llvm::Module& module, const Graph& graph, const Schedule& schedule, Precision precision, int num_tags)
+  FunctionEmitter(llvm::Module& module, const Graph& graph, const Schedule& schedule, Precision precision, int num_tags, const std::vector<bool>& active)
       : module_(module),
         graph_(graph),
         schedule_(schedule),
         num_tags_(num_tags),
+        active_(active),
         b_(module.getContext()),
         real_(precision == Precision::kDouble ? b_.getDoubleTy() : b_.getFloatTy()),
         math_(b_, real_) {
@@ -148,7 +149,7 @@ class FunctionEmitter {
       for_each(rows_, Loop::kAxis, [&](Value* row) {
         row_ = row;
         Value* address = b_.CreateInBoundsGEP(b_.getInt32Ty(), sequence_of_row_, row);
-        sequence_ = b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), address), b_.getInt64Ty());
+        sequence_ = b_.CreateSExt(load_fixed(b_.getInt32Ty(), address), b_.getInt64Ty());
         over_tags();
         row_ = sequence_ = nullptr;
       });
@@ -169,7 +170,7 @@ class FunctionEmitter {
   Value* dim(int size) {
     if (size != kLength) return i64(size);
     Value* address = b_.CreateInBoundsGEP(b_.getInt32Ty(), slot_pointer(schedule_.last_slot), sequence_);
-    Value* last = b_.CreateSExt(b_.CreateLoad(b_.getInt32Ty(), address), b_.getInt64Ty());
+    Value* last = b_.CreateSExt(load_fixed(b_.getInt32Ty(), address), b_.getInt64Ty());
     return b_.CreateAdd(last, i64(1));
   }
   /// A dimension as memory is laid out.
@@ -237,7 +238,14 @@ class FunctionEmitter {
     // The candidate tag itself needs no buffer.
     if (n.op == Op::kInput && n.attr.name == "y" && n.axes == Axes::tag()) return b_.CreateTrunc(tag_, b_.getInt32Ty());
     llvm::Type* type = type_of(n.type);
-    return b_.CreateLoad(type, element_address(base_pointer(id), type, n.axes, n.type.shape, i, j));
+    Value* address = element_address(base_pointer(id), type, n.axes, n.type.shape, i, j);
+    return schedule_.storage[at(id)] == Storage::kLeaf ? load_fixed(type, address) : b_.CreateLoad(type, address);
+  }
+  /// From memory that no kernel writes, so that Enzyme loads it again instead of keeping a copy.
+  Value* load_fixed(llvm::Type* type, Value* address) {
+    llvm::LoadInst* load = b_.CreateLoad(type, address);
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(module_.getContext(), {}));
+    return load;
   }
 
   Value* compute(NodeId id, Value* i, Value* j) {
@@ -359,11 +367,26 @@ class FunctionEmitter {
         if (is_sum) return b_.CreateFAdd(acc, element);
         return b_.CreateSelect(b_.CreateFCmpOGT(element, acc), element, acc);
       });
+      if (!active_.empty() && !active_[at(id)]) mark_inactive(total);
       const bool keeps = n.attr.i != 0;
       store(id, i, keeps ? i64(0) : i, total);
     };
     if (in.rank() == 1) return reduce_row(i64(0));
     for_each(dim(in[0]), Loop::kElement, reduce_row);
+  }
+
+  /// Enzyme would track which element is the maximum, in memory of its own, for a gradient that is 0.
+  void mark_inactive(Value* total) {
+    llvm::MDNode* mark = llvm::MDNode::get(module_.getContext(), {});
+    std::vector<Value*> chain{total};
+    while (!chain.empty()) {
+      auto* instruction = llvm::dyn_cast<llvm::Instruction>(chain.back());
+      chain.pop_back();
+      if (instruction == nullptr || instruction->hasMetadata("enzyme_inactive")) continue;
+      if (!llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FCmpInst>(instruction)) continue;
+      instruction->setMetadata("enzyme_inactive", mark);
+      chain.insert(chain.end(), instruction->op_begin(), instruction->op_end());
+    }
   }
 
   void emit_concat(NodeId id) {
@@ -416,8 +439,9 @@ class FunctionEmitter {
         b_.getVoidTy(), {word, word, word, word, word, word, real_, pointer, word, pointer, word, real_, pointer, word}, false);
     llvm::FunctionCallee callee = module_.getOrInsertFunction(real_->isDoubleTy() ? "cblas_dgemm" : "cblas_sgemm", type);
     describe_gemm(*llvm::cast<llvm::Function>(callee.getCallee()));
-    b_.CreateCall(callee, {b_.getInt32(101), b_.getInt32(ta ? 112 : 111), b_.getInt32(tb ? 112 : 111), i32(m), i32(n),
-                           i32(k), math_.number(1), a, i32(lda), b, i32(ldb), math_.number(beta), c, i32(ldc)});
+    // Column-major Cᵀ = BᵀAᵀ: where Enzyme keeps copies of operands, it gets row-major ones wrong.
+    b_.CreateCall(callee, {b_.getInt32(102), b_.getInt32(tb ? 112 : 111), b_.getInt32(ta ? 112 : 111), i32(n), i32(m),
+                           i32(k), math_.number(1), b, i32(ldb), a, i32(lda), math_.number(beta), c, i32(ldc)});
   }
   static void describe_gemm(llvm::Function& f) {
     if (f.hasFnAttribute(llvm::Attribute::NoUnwind)) return;
@@ -492,6 +516,7 @@ class FunctionEmitter {
   const Graph& graph_;
   const Schedule& schedule_;
   const int num_tags_;
+  const std::vector<bool>& active_;
   llvm::IRBuilder<> b_;
   llvm::Type* real_;
   MathEmitter math_;
@@ -505,8 +530,9 @@ class FunctionEmitter {
 }  // namespace
 
 llvm::Function* emit_function(llvm::Module& module, const Graph& graph, const Schedule& schedule,
-                              const std::string& name, Precision precision, int num_tags) {
-  return FunctionEmitter(module, graph, schedule, precision, num_tags).run(name);
+                              const std::string& name, Precision precision, int num_tags,
+                              const std::vector<bool>& active) {
+  return FunctionEmitter(module, graph, schedule, precision, num_tags, active).run(name);
 }
 
 }  // namespace scry

@@ -1,5 +1,7 @@
 #include "compiler/gemm.h"
 
+#include <algorithm>
+
 #include "compiler/gemm_tile.h"
 
 namespace scry {
@@ -58,6 +60,10 @@ void cblas_lascl(int order, T cfrom, T cto, int m, int n, T* a, int lda, int* in
   const int64_t cols = order == kColMajor ? m : n;
   const T factor = cto / cfrom;
   if (factor == 1) return;
+  if (cto == 0 && lda == cols) {
+    std::fill_n(a, rows * cols, T(0));
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     T* row = a + i * lda;
     for (int64_t j = 0; j < cols; ++j) row[j] = cto == 0 ? T(0) : row[j] * factor;
@@ -104,8 +110,8 @@ void scry_cblas_slascl(int order, char, int, int, float cfrom, float cto, int m,
   scry::cblas_lascl(order, cfrom, cto, m, n, a, lda, info);
 }
 
-void scry_cblas_dlascl(int order, char, int, int, double cfrom, double cto, int m, int n,
-                       double* a, int lda, int* info) {
+void scry_cblas_dlascl(int order, char, int, int, double cfrom, double cto, int m, int n, double* a,
+                       int lda, int* info) {
   scry::cblas_lascl(order, cfrom, cto, m, n, a, lda, info);
 }
 }

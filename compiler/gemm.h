@@ -54,6 +54,8 @@ extern "C" {
 
 /// The CBLAS C interface: order is 101 (row-major) or 102 (column-major), trans 111 (as is),
 /// 112 or 113 (transposed).
+/// Code for Enzyme to differentiate should say 102 with the operands exchanged, which runs the same
+/// kernel: Enzyme saves operands that may be overwritten as if they were column-major.
 void scry_cblas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                       const float* a, int lda, const float* b, int ldb, float beta, float* c,
                       int ldc);
@@ -67,6 +69,6 @@ void scry_cblas_dgemm(int order, int trans_a, int trans_b, int m, int n, int k, 
 /// argument i is invalid and A untouched.
 void scry_cblas_slascl(int order, char type, int kl, int ku, float cfrom, float cto, int m, int n,
                        float* a, int lda, int* info);
-void scry_cblas_dlascl(int order, char type, int kl, int ku, double cfrom, double cto, int m,
-                       int n, double* a, int lda, int* info);
+void scry_cblas_dlascl(int order, char type, int kl, int ku, double cfrom, double cto, int m, int n,
+                       double* a, int lda, int* info);
 }

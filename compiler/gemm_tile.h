@@ -14,7 +14,10 @@
 ///   max_vecs(rows): the vectors at which a tile of `rows` still fits the registers;
 /// and what is not arithmetic on one vector:
 ///   pack_transposed(src, ld, k, n, dst, dst_ld): dst[p][j] = src[j][p] for p < k, j < n,
-///   dot(...), see GemmTile::dot_rows.
+///   dot(args): the product if n is 1 and A's rows and b are contiguous.
+/// GemmTile has these two by blocks, for a V with
+///   kBlock, transpose(src, ld, dst, dst_ld): kBlock x kBlock elements,
+///   kSumRows, sum(rows, scale, out): out[r] = scale * the lanes of row r, added by halves.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +35,8 @@ namespace avx2 {
 void sgemm(const GemmArgs<float>& args);
 void dgemm(const GemmArgs<double>& args);
 // Shared with AVX-512, where wider vectors gain nothing.
-void pack_transposed(const float* src, int64_t ld, int64_t k, int64_t n, float* dst, int64_t dst_ld);
+void pack_transposed(const float* src, int64_t ld, int64_t k, int64_t n, float* dst,
+                     int64_t dst_ld);
 void pack_transposed(const double* src, int64_t ld, int64_t k, int64_t n, double* dst,
                      int64_t dst_ld);
 }  // namespace avx2
@@ -53,6 +57,7 @@ class GemmTile {
   /// Elements of the packed panel of B, and rows whose chains are kept between its k-blocks.
   static constexpr int64_t kPackSize = 32768 / sizeof(T);
   static constexpr int64_t kPartialRows = 48;
+  static_assert(sizeof(T) * (kPackSize + kPartialRows * V::kMaxVecs * kLanes) <= 65536);
 
  public:
   static void run(const GemmArgs<T>& g) {
@@ -75,9 +80,9 @@ class GemmTile {
     return large && g.m >= 4 * V::kMaxRows ? packed<false>(x) : direct(x);
   }
 
-  /// n == 1, rows of A and b contiguous. Element p goes to chain p % kSplit and the chains are
-  /// added by V::sum in a fixed tree, so the order depends on k alone. Always as many rows are
-  /// computed as V sums at once, repeating the last one at the end.
+  /// n == 1, rows of A and b contiguous. Element p goes to chain p % kSplit and V::sum adds the
+  /// chains by halves, so the order depends on k alone. As many rows are computed at the end as
+  /// elsewhere, by repeating the last one.
   static void dot_rows(const GemmArgs<T>& g) {
     constexpr int kSplit = 64 / sizeof(T);
     constexpr int kRegs = kSplit / kLanes;
@@ -100,9 +105,8 @@ class GemmTile {
       for (int64_t p = 0; p < full; p += kSplit) {
         each<kRegs>([&]<int J>() {
           const Reg y = V::load(g.b + p + J * kLanes);
-          each<kRows>([&]<int R>() {
-            acc[R][J] = V::fma(V::load(row[R] + p + J * kLanes), y, acc[R][J]);
-          });
+          each<kRows>(
+              [&]<int R>() { acc[R][J] = V::fma(V::load(row[R] + p + J * kLanes), y, acc[R][J]); });
         });
       }
       if (full < g.k) {
@@ -159,9 +163,9 @@ class GemmTile {
     const T* b;
     int64_t ldb, ldc;
     T alpha, beta;
-    int tail;     // The elements in use of a row's last vector, 1 .. kLanes.
-    bool resume;  // The chains start from `partial`, not from 0.
-    bool finish;  // The chains end in C, not in `partial`.
+    int tail;      // The elements in use of a row's last vector, 1 .. kLanes.
+    bool resume;   // The chains start from `partial`, not from 0.
+    bool finish;   // The chains end in C, not in `partial`.
     bool fetch_c;  // C is unlikely to be in cache: ask for its lines before the k steps.
   };
   using Kernel = void (*)(const Panel&, const T* a, T* c, T* partial);
@@ -283,7 +287,8 @@ class GemmTile {
 
   /// B is read in place.
   static void direct(const Product& x) {
-    Panel w = {x.k, x.a_row, x.a_step, x.b, x.ldb, x.ldc, x.alpha, x.beta, 0, false, true, is_large(x)};
+    Panel w = {x.k,     x.a_row, x.a_step, x.b,   x.ldb, x.ldc,
+               x.alpha, x.beta,  0,        false, true,  is_large(x)};
     for (int64_t j = 0, width; j < x.n; j += width) {
       const int vecs = panel_vecs(x.m, x.n - j);
       width = vecs * kLanes < x.n - j ? vecs * kLanes : x.n - j;
@@ -314,7 +319,7 @@ class GemmTile {
           } else {
             pack_rows(x.b + p * x.ldb + j, x.ldb, k, width, pack, stride);
           }
-          const Panel w = {k,     x.a_row, x.a_step, pack, stride, x.ldc,
+          const Panel w = {k,       x.a_row, x.a_step, pack,  stride,       x.ldc,
                            x.alpha, x.beta,  tail,     p > 0, p + k == x.k, is_large(x)};
           rows(w, m, vecs, x.a + i * x.a_row + p * x.a_step, x.c + i * x.ldc + j, partial);
         }

@@ -12,9 +12,9 @@ bool contains(std::span<const std::string> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Which nodes a gradient can flow through: they depend on an input in `wrt`, differentiably.
+/// Which nodes a gradient flows through: they depend on an input in `wrt`, and an output on them.
 std::vector<bool> find_active(const Graph& graph, std::span<const std::string> wrt) {
-  std::vector<bool> active(graph.nodes.size(), false);
+  std::vector<bool> active(graph.nodes.size(), false), reached(graph.nodes.size(), false);
   for (size_t id = 0; id < active.size(); ++id) {
     const Node& node = graph.nodes[id];
     if (node.op == Op::kInput || node.op == Op::kParam) {
@@ -24,13 +24,18 @@ std::vector<bool> find_active(const Graph& graph, std::span<const std::string> w
                                [&](NodeId in) { return active[static_cast<size_t>(in)]; });
     }
   }
+  for (const GraphOutput& output : graph.outputs) reached[static_cast<size_t>(output.node)] = true;
+  for (size_t id = active.size(); id-- > 0;) {
+    active[id] = active[id] && reached[id];
+    for (NodeId in : graph.nodes[id].in) reached[static_cast<size_t>(in)] = reached[static_cast<size_t>(in)] || active[id];
+  }
   return active;
 }
 
 }  // namespace
 
 KernelPlan plan_kernel(std::string name, Graph graph) {
-  KernelPlan plan{std::move(name), std::move(graph), {}, {}, false, {}};
+  KernelPlan plan{std::move(name), std::move(graph), {}, {}, false, {}, {}, {}};
   plan.schedule = make_schedule(plan.graph, false);
   plan.slots = plan.schedule.slots;
   return plan;
@@ -39,9 +44,10 @@ KernelPlan plan_kernel(std::string name, Graph graph) {
 KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const std::string> seeds,
                                 std::span<const std::string> wrt) {
   std::erase_if(graph.outputs, [&](const GraphOutput& output) { return !contains(seeds, output.name); });
-  KernelPlan plan{std::move(name), remove_dead(graph), {}, {}, true, {}};
+  KernelPlan plan{std::move(name), remove_dead(graph), {}, {}, true, {}, {}, {}};
   plan.schedule = make_schedule(plan.graph, true);
-  const std::vector<bool> active = find_active(plan.graph, wrt);
+  plan.active = find_active(plan.graph, wrt);
+  const std::vector<bool>& active = plan.active;
   std::vector<bool> slot_is_active(plan.schedule.slots.size(), false);
   for (size_t id = 0; id < active.size(); ++id) {
     const int slot = plan.schedule.slot[id];
@@ -50,6 +56,16 @@ KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const s
   for (size_t o = 0; o < plan.schedule.outputs.size(); ++o) {
     if (active[static_cast<size_t>(plan.schedule.outputs[o].node)]) {
       slot_is_active[static_cast<size_t>(plan.schedule.output_slot[o])] = true;
+    }
+  }
+  std::vector<bool> is_read(plan.graph.nodes.size(), false);
+  for (const Node& node : plan.graph.nodes) {
+    for (NodeId in : node.in) is_read[static_cast<size_t>(in)] = true;
+  }
+  plan.unneeded.assign(plan.schedule.slots.size(), false);
+  for (size_t o = 0; o < plan.schedule.outputs.size(); ++o) {
+    if (!is_read[static_cast<size_t>(plan.schedule.outputs[o].node)]) {
+      plan.unneeded[static_cast<size_t>(plan.schedule.output_slot[o])] = true;
     }
   }
   plan.slots = plan.schedule.slots;

@@ -14,8 +14,12 @@ struct KernelPlan {
   Schedule schedule;
   std::vector<Slot> slots;  ///< of the finished kernel: the schedule's, then Enzyme's shadows
   bool by_enzyme = false;
+  /// With Enzyme: per node, whether a gradient flows through it.
+  std::vector<bool> active;
   /// With Enzyme: per slot of the schedule, the slot of its shadow, or -1 if it is constant.
   std::vector<int> shadow;
+  /// With Enzyme: per slot of the schedule, whether its forward value is read by nobody.
+  std::vector<bool> unneeded;
 };
 
 /// The graph itself as a kernel: a stage, or a gradient made by adjoint().

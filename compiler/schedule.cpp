@@ -217,7 +217,8 @@ class Scheduler {
     int earliest = 0;
     for (const auto& [read, reach] : reads) {
       const int region = region_of_[at(read)];
-      const bool fuses = result_.regions[at(region)].product < 0 && result_.regions[at(region)].axes == axes &&
+      // Enzyme keeps a copy of what it reads in a loop that also writes it, for fear of later iterations.
+      const bool fuses = !keep_ && result_.regions[at(region)].product < 0 && result_.regions[at(region)].axes == axes &&
                          node(read).axes == axes && !is_accumulation(node(read).op) && reach != Reach::kTags;
       earliest = std::max(earliest, fuses ? region : region + 1);
     }

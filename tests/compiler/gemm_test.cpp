@@ -39,7 +39,9 @@ struct Matrix {
   std::vector<T> data;
 
   Matrix(int64_t rows, int64_t cols, int64_t padding)
-      : rows(rows), cols(cols), ld(cols + padding),
+      : rows(rows),
+        cols(cols),
+        ld(cols + padding),
         data(rows * cols == 0 ? 0 : (rows - 1) * ld + cols, kNan<T>) {}
 
   T& at(int64_t i, int64_t j) { return data[i * ld + j]; }
@@ -70,7 +72,13 @@ struct Problem {
 
   Problem(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, T alpha = 1, T beta = 0,
           int64_t padding = 0)
-      : trans_a(trans_a), trans_b(trans_b), m(m), n(n), k(k), alpha(alpha), beta(beta),
+      : trans_a(trans_a),
+        trans_b(trans_b),
+        m(m),
+        n(n),
+        k(k),
+        alpha(alpha),
+        beta(beta),
         a(trans_a ? k : m, trans_a ? m : k, padding),
         b(trans_b ? n : k, trans_b ? k : n, padding),
         c(m, n, padding) {
@@ -92,9 +100,9 @@ struct Problem {
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t j = 0; j < n; ++j) result.at(i, j) = c.at(first + i, j);
     }
-    run<T>(kernels, {trans_a, trans_b, count, n, k, alpha,
-                     a.data.data() + (trans_a ? first : first * a.ld), a.ld, b.data.data(), b.ld,
-                     beta, result.data.data(), result.ld});
+    run<T>(kernels,
+           {trans_a, trans_b, count, n, k, alpha, a.data.data() + (trans_a ? first : first * a.ld),
+            a.ld, b.data.data(), b.ld, beta, result.data.data(), result.ld});
     return result;
   }
 
@@ -241,7 +249,7 @@ TEMPLATE_TEST_CASE("instruction sets with fused multiply-add agree to the last b
         for (int form = 0; form < 4; ++form) {
           const Problem<T> x(form & 1, form & 2, 41, n, k, T(0.3), T(1.1), form);
           INFO(fused[i].isa << " n " << n << " k " << k << " form " << form);
-          REQUIRE(same_bits(x.product(fused[0]), x.product(fused[i])) );
+          REQUIRE(same_bits(x.product(fused[0]), x.product(fused[i])));
         }
       }
     }
