@@ -199,7 +199,19 @@ class Generator {
       f.removeFnAttr(llvm::Attribute::AlwaysInline);
       f.addFnAttr(llvm::Attribute::NoInline);
     }
+    for (const char* name : {"cblas_slascl", "cblas_dlascl"}) remove_clearing(module_.getFunction(name));
     set_target(module_);
+  }
+
+  /// After the reverse of C = AB, Enzyme clears the shadow of C, for programs that write C again. Ours
+  /// write every buffer once, so nobody reads that shadow any more.
+  static void remove_clearing(llvm::Function* scale) {
+    if (scale == nullptr) return;
+    for (llvm::User* user : llvm::make_early_inc_range(scale->users())) {
+      auto* call = llvm::cast<llvm::CallInst>(user);
+      const auto* factor = llvm::dyn_cast<llvm::ConstantFP>(call->getArgOperand(5));
+      if (factor != nullptr && factor->isZero()) call->eraseFromParent();
+    }
   }
 
   /// With a plugin, its pass `enzyme` alone; else O3.
@@ -208,7 +220,10 @@ class Generator {
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager sccs;
     llvm::ModuleAnalysisManager modules;
-    llvm::PassBuilder builder(machine_.get());
+    // Loops over a few vectors gain nothing from unrolling, and it doubles the time to compile.
+    llvm::PipelineTuningOptions tuning;
+    tuning.LoopUnrolling = false;
+    llvm::PassBuilder builder(machine_.get(), tuning);
     if (plugin != nullptr) plugin->registerPassBuilderCallbacks(builder);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(sccs);

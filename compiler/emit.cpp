@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -319,14 +320,7 @@ class FunctionEmitter {
   void emit_group(const Group& group) {
     switch (group.kind) {
       case Group::Kind::kMap:
-        over_elements(group.shape, [&](Value* i, Value* j) {
-          for (NodeId id : group.nodes) {
-            Value* result = compute(id, i, j);
-            store(id, i, j, result);
-            scopes_.back()[key(id, i, j)] = result;
-          }
-        });
-        return;
+        return emit_map(group);
       case Group::Kind::kReduce:
         return emit_reduction(group.nodes[0]);
       case Group::Kind::kConcat:
@@ -347,6 +341,24 @@ class FunctionEmitter {
           }
         });
     }
+  }
+
+  void emit_map(const Group& group) {
+    const auto element = [&](Value* i, Value* j) {
+      for (NodeId id : group.nodes) {
+        Value* result = compute(id, i, j);
+        store(id, i, j, result);
+        scopes_.back()[key(id, i, j)] = result;
+      }
+    };
+    const auto is_transpose = [&](NodeId id) { return graph_[id].op == Op::kTranspose; };
+    if (active_.empty() || !std::all_of(group.nodes.begin(), group.nodes.end(), is_transpose)) {
+      return over_elements(group.shape, element);
+    }
+    // For Enzyme, along the operand's rows: its reverse then adds to the operand's shadow in order.
+    for_each(dim(group.shape[1]), Loop::kElement, [&](Value* j) {
+      for_each(dim(group.shape[0]), Loop::kElement, [&](Value* i) { element(i, j); });
+    });
   }
 
   /// Σ and max over the last dimension. Reassociation lets them vectorise; the order depends on the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/adjoint.h"
 #include "compiler/op_table.h"
 #include "compiler/pass_dead.h"
 
@@ -32,6 +33,20 @@ std::vector<bool> find_active(const Graph& graph, std::span<const std::string> w
   return active;
 }
 
+/// Which nodes' values the gradient is computed from: those that the built-in adjoint keeps.
+std::vector<bool> find_needed(const Graph& graph, std::span<const std::string> seeds,
+                              std::span<const std::string> wrt) {
+  const Graph gradient = adjoint(graph, seeds, wrt);
+  std::vector<bool> live(gradient.nodes.size(), false);
+  for (const GraphOutput& output : gradient.outputs) live[static_cast<size_t>(output.node)] = true;
+  for (NodeId id = gradient.size() - 1; id >= 0; --id) {
+    if (!live[static_cast<size_t>(id)]) continue;
+    for (NodeId in : gradient[id].in) live[static_cast<size_t>(in)] = true;
+  }
+  live.resize(graph.nodes.size());  // forward nodes come first and keep their numbers
+  return live;
+}
+
 }  // namespace
 
 KernelPlan plan_kernel(std::string name, Graph graph) {
@@ -58,14 +73,12 @@ KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const s
       slot_is_active[static_cast<size_t>(plan.schedule.output_slot[o])] = true;
     }
   }
-  std::vector<bool> is_read(plan.graph.nodes.size(), false);
-  for (const Node& node : plan.graph.nodes) {
-    for (NodeId in : node.in) is_read[static_cast<size_t>(in)] = true;
-  }
-  plan.unneeded.assign(plan.schedule.slots.size(), false);
-  for (size_t o = 0; o < plan.schedule.outputs.size(); ++o) {
-    if (!is_read[static_cast<size_t>(plan.schedule.outputs[o].node)]) {
-      plan.unneeded[static_cast<size_t>(plan.schedule.output_slot[o])] = true;
+  const std::vector<bool> needed = find_needed(plan.graph, seeds, wrt);
+  plan.unneeded.assign(plan.schedule.slots.size(), true);
+  for (size_t id = 0; id < needed.size(); ++id) {
+    const int slot = plan.schedule.slot[id];
+    if (slot >= 0 && (needed[id] || info(plan.graph.nodes[id].op).cls == OpClass::kLeaf)) {
+      plan.unneeded[static_cast<size_t>(slot)] = false;
     }
   }
   plan.slots = plan.schedule.slots;

@@ -18,7 +18,7 @@ struct KernelPlan {
   std::vector<bool> active;
   /// With Enzyme: per slot of the schedule, the slot of its shadow, or -1 if it is constant.
   std::vector<int> shadow;
-  /// With Enzyme: per slot of the schedule, whether its forward value is read by nobody.
+  /// With Enzyme: per slot of the schedule, whether the gradient can do without its forward value.
   std::vector<bool> unneeded;
 };
 
