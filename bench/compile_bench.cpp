@@ -1,5 +1,5 @@
-// What compiling the paper's tagger costs, and how Enzyme's gradient kernels compare with the built-in
-// adjoint's. Prints ratios measured side by side; --json prints one object a line.
+// What compiling the paper's tagger costs, and how Enzyme's gradient kernels compare with the
+// built-in adjoint's. Prints ratios measured side by side; --json prints one object a line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,8 @@ namespace {
 double milliseconds(const std::function<void()>& body) {
   const auto start = std::chrono::steady_clock::now();
   body();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 class Report {
@@ -41,16 +42,22 @@ class Report {
 class KernelBench {
  public:
   KernelBench(const Program& program, const Kernel& kernel, int rows, int sequences)
-      : parameters_(Parameters::fresh(program, 1)), gradients_(program), bound_(program, kernel, parameters_, &gradients_) {
+      : parameters_(Parameters::fresh(program, 1)),
+        gradients_(program),
+        bound_(program, kernel, parameters_, &gradients_) {
     for (int r = 0; r < rows; ++r) sequence_of_row_.push_back(r * sequences / rows);
     call_ = {rows, sequences, 8, sequence_of_row_.data(), nullptr};
     Random random(2, 0);
     for (const Slot& slot : kernel.slots) {
       const int64_t size = slot.num_elements(call_, program.num_tags());
-      if (slot.role == SlotRole::kWorkspace || slot.role == SlotRole::kZeroed || is_parameter(program, slot.name)) continue;
+      if (slot.role == SlotRole::kWorkspace || slot.role == SlotRole::kZeroed ||
+          is_parameter(program, slot.name))
+        continue;
       if (slot.kind == Kind::kInt) {
         integers_.emplace_back();
-        for (int64_t k = 0; k < size; ++k) integers_.back().push_back(static_cast<int32_t>(random.word() % static_cast<uint32_t>(program.num_tags())));
+        for (int64_t k = 0; k < size; ++k)
+          integers_.back().push_back(
+              static_cast<int32_t>(random.word() % static_cast<uint32_t>(program.num_tags())));
         bound_.bind(slot.name, integers_.back().data());
         continue;
       }
@@ -63,7 +70,9 @@ class KernelBench {
 
   void run() {
     for (const auto& [index, seed] : seeds_) {  // seeds are consumed
-      std::memcpy(reals_[index].at(), seed.at(), static_cast<size_t>(seed.size()) * (seed.precision() == Precision::kDouble ? 8 : 4));
+      std::memcpy(
+          reals_[index].at(), seed.at(),
+          static_cast<size_t>(seed.size()) * (seed.precision() == Precision::kDouble ? 8 : 4));
     }
     bound_.run(call_);
   }
@@ -72,7 +81,8 @@ class KernelBench {
   static bool is_parameter(const Program& program, std::string_view name) {
     if (name.starts_with("d.")) name.remove_prefix(2);
     const auto named = [&](const Block& block) { return block.name == name; };
-    return std::any_of(program.params.begin(), program.params.end(), named) || std::any_of(program.tables.begin(), program.tables.end(), named);
+    return std::any_of(program.params.begin(), program.params.end(), named) ||
+           std::any_of(program.tables.begin(), program.tables.end(), named);
   }
   Parameters parameters_;
   Gradients gradients_;
@@ -91,7 +101,9 @@ std::vector<double> best_times(std::vector<std::function<void()>> bodies) {
   for (int round = 0; round < 40; ++round) {
     for (size_t i = 0; i < bodies.size(); ++i) {
       constexpr int kRepeat = 40;
-      best[i] = std::min(best[i], 1e3 / kRepeat * milliseconds([&] { for (int k = 0; k < kRepeat; ++k) bodies[i](); }));
+      best[i] = std::min(best[i], 1e3 / kRepeat * milliseconds([&] {
+                                    for (int k = 0; k < kRepeat; ++k) bodies[i]();
+                                  }));
     }
   }
   return best;
@@ -102,11 +114,14 @@ std::vector<double> best_times(std::vector<std::function<void()>> bodies) {
 int main(int argc, char** argv) {
   const Report report(argc > 1 && std::string(argv[1]) == "--json");
   const Bundle bundle = registered_model();
-  const std::string cache = (std::filesystem::temp_directory_path() / fmt::format("scry-bench-{}", getpid())).string();
+  const std::string cache =
+      (std::filesystem::temp_directory_path() / fmt::format("scry-bench-{}", getpid())).string();
   const bool has_enzyme = !find_enzyme().path.empty();
-  std::vector<std::pair<std::string, Differentiator>> differentiators{{"adjoint", Differentiator::kAdjoint}};
+  std::vector<std::pair<std::string, Differentiator>> differentiators{
+      {"adjoint", Differentiator::kAdjoint}};
   if (has_enzyme) differentiators.emplace_back("enzyme", Differentiator::kEnzyme);
-  if (!has_enzyme) fmt::print(stderr, "no Enzyme plugin: its figures are left out ({})\n", find_enzyme().reason);
+  if (!has_enzyme)
+    fmt::print(stderr, "no Enzyme plugin: its figures are left out ({})\n", find_enzyme().reason);
 
   std::vector<Program> programs;
   for (const auto& [name, differentiator] : differentiators) {
@@ -116,13 +131,16 @@ int main(int argc, char** argv) {
     for (int round = 0; round < 3; ++round) {
       std::filesystem::remove_all(cache);
       CompileReport compile_report;
-      const double ms = milliseconds([&] { (void)compile(*bundle.model, bundle.proposal.get(), options, &compile_report); });
+      const double ms = milliseconds(
+          [&] { (void)compile(*bundle.model, bundle.proposal.get(), options, &compile_report); });
       if (ms < cold) cold = ms, cold_report = compile_report;
     }
     for (int round = 0; round < 10; ++round) {
       Program program;
       CompileReport compile_report;
-      const double ms = milliseconds([&] { program = compile(*bundle.model, bundle.proposal.get(), options, &compile_report); });
+      const double ms = milliseconds([&] {
+        program = compile(*bundle.model, bundle.proposal.get(), options, &compile_report);
+      });
       if (ms < warm) warm = ms, warm_report = compile_report;
       if (round == 9) programs.push_back(std::move(program));
     }
@@ -155,10 +173,14 @@ int main(int argc, char** argv) {
       const std::vector<double> times = best_times(bodies);
       for (size_t i = 0; i < times.size(); ++i) {
         total[i] += times[i];
-        report.add(fmt::format("{}, {} rows, {}", name, rows, differentiators[i].first), times[i], "us");
+        report.add(fmt::format("{}, {} rows, {}", name, rows, differentiators[i].first), times[i],
+                   "us");
       }
-      if (times.size() == 2) report.add(fmt::format("{}, {} rows, Enzyme / adjoint", name, rows), times[1] / times[0], "ratio");
+      if (times.size() == 2)
+        report.add(fmt::format("{}, {} rows, Enzyme / adjoint", name, rows), times[1] / times[0],
+                   "ratio");
     }
   }
-  if (programs.size() == 2) report.add("all gradient kernels, Enzyme / adjoint", total[1] / total[0], "ratio");
+  if (programs.size() == 2)
+    report.add("all gradient kernels, Enzyme / adjoint", total[1] / total[0], "ratio");
 }

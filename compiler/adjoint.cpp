@@ -56,7 +56,9 @@ NodeId AdjointBuilder::join_parts(NodeId id, std::vector<SlicePart> parts) {
   const int64_t extent = shape[static_cast<int>(axis)];
   const auto gap = [&](int64_t size) {
     const int n = static_cast<int>(size);
-    return zeros(shape.rank() == 1 ? Shape{n} : axis == 0 ? Shape{n, shape[1]} : Shape{shape[0], n});
+    return zeros(shape.rank() == 1 ? Shape{n}
+                 : axis == 0       ? Shape{n, shape[1]}
+                                   : Shape{shape[0], n});
   };
   std::vector<NodeId> pieces;
   std::vector<SlicePart> rest;
@@ -81,7 +83,8 @@ std::optional<NodeId> AdjointBuilder::take(NodeId id) {
   if (!pending.parts.empty()) pending.whole.push_back(join_parts(id, std::move(pending.parts)));
   if (pending.whole.empty()) return std::nullopt;
   NodeId total = pending.whole[0];
-  for (size_t i = 1; i < pending.whole.size(); ++i) total = make(Op::kAdd, {total, pending.whole[i]});
+  for (size_t i = 1; i < pending.whole.size(); ++i)
+    total = make(Op::kAdd, {total, pending.whole[i]});
   return total;
 }
 
@@ -104,8 +107,9 @@ Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
   for (size_t id = 0; id < num_forward; ++id) {
     const Node& node = graph.nodes[id];
     active[id] = is_wrt(node) || (row(node.op).adjoint != nullptr &&
-                                  std::any_of(node.in.begin(), node.in.end(),
-                                              [&](NodeId in) { return active[static_cast<size_t>(in)]; }));
+                                  std::any_of(node.in.begin(), node.in.end(), [&](NodeId in) {
+                                    return active[static_cast<size_t>(in)];
+                                  }));
   }
   AdjointBuilder builder(result, num_forward);
   builder.set_active(active);
@@ -115,7 +119,8 @@ Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
     if (node.type.is_int() || !active[static_cast<size_t>(output.node)]) continue;
     NodeId seed = result.add_leaf(Op::kInput, node.type, output.axes,
                                   {.name = "d." + output.name, .axes = output.axes}, node.where);
-    if (output.axes != node.axes) seed = result.add(Op::kSumAxes, {seed}, {.axes = node.axes}, node.where);
+    if (output.axes != node.axes)
+      seed = result.add(Op::kSumAxes, {seed}, {.axes = node.axes}, node.where);
     builder.seed(output.node, seed);
   }
   std::map<std::string, NodeId> totals;

@@ -16,8 +16,8 @@ namespace scry {
 Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
               std::span<const std::string> wrt);
 
-/// What an operation's adjoint row sees: the node y = op(a, b, …), its gradient dy, and where to add
-/// the operands' gradients.
+/// What an operation's adjoint row sees: the node y = op(a, b, …), its gradient dy, and where to
+/// add the operands' gradients.
 class AdjointBuilder {
  public:
   AdjointBuilder(Graph& graph, size_t num_forward) : graph_(graph), pending_(num_forward) {}

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "scry kernel 1\n";
 
 std::string digest(std::string_view bytes) {
-  const auto hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(llvm::StringRef(bytes.data(), bytes.size())));
+  const auto hash =
+      llvm::SHA256::hash(llvm::arrayRefFromStringRef(llvm::StringRef(bytes.data(), bytes.size())));
   return llvm::toHex(hash, true);
 }
 
@@ -29,14 +30,16 @@ std::string check(const std::string& bytes, const std::string& key) {
   if (!bytes.starts_with(kMagic)) return "is not a kernel file";
   if (bytes.size() < kHeader) return "is cut off";
   if (bytes.compare(kMagic.size(), 64, key) != 0) return "belongs to another program";
-  if (bytes.compare(kMagic.size() + 64, 64, digest(std::string_view(bytes).substr(kHeader))) != 0) return "is damaged";
+  if (bytes.compare(kMagic.size() + 64, 64, digest(std::string_view(bytes).substr(kHeader))) != 0)
+    return "is damaged";
   return "";
 }
 
 }  // namespace
 
 std::string default_cache_folder() {
-  if (const char* folder = std::getenv("SCRY_CACHE"); folder != nullptr && *folder != '\0') return folder;
+  if (const char* folder = std::getenv("SCRY_CACHE"); folder != nullptr && *folder != '\0')
+    return folder;
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
     return (fs::path(cache) / "scry").string();
   }
@@ -56,7 +59,8 @@ std::string KernelCache::file_of(const std::string& key) const {
   return (fs::path(folder_) / (key.substr(0, 32) + ".kernels")).string();
 }
 
-std::optional<std::vector<char>> KernelCache::load(const std::string& key, std::string& problem) const {
+std::optional<std::vector<char>> KernelCache::load(const std::string& key,
+                                                   std::string& problem) const {
   const std::string path = file_of(key);
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
@@ -75,7 +79,8 @@ std::string KernelCache::store(const std::string& key, std::span<const char> obj
   const auto failed = [&] {
     const std::string reason = std::strerror(errno);
     unlink(beside.c_str());
-    return fmt::format("the kernel cache {} cannot be written ({}); the next start compiles again", folder_, reason);
+    return fmt::format("the kernel cache {} cannot be written ({}); the next start compiles again",
+                       folder_, reason);
   };
   std::error_code error;
   fs::create_directories(folder_, error);

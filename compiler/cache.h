@@ -17,9 +17,11 @@ class KernelCache {
  public:
   explicit KernelCache(std::string folder) : folder_(std::move(folder)) {}
 
-  /// The object stored under `key`. A damaged or foreign file is removed and described in `problem`.
+  /// The object stored under `key`. A damaged or foreign file is removed and described in
+  /// `problem`.
   std::optional<std::vector<char>> load(const std::string& key, std::string& problem) const;
-  /// Writes beside and renames, so that a reader never sees half a file. Returns a problem, or empty.
+  /// Writes beside and renames, so that a reader never sees half a file. Returns a problem, or
+  /// empty.
   std::string store(const std::string& key, std::span<const char> object) const;
   std::string file_of(const std::string& key) const;
 

@@ -45,23 +45,27 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine() {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder) throw Error("LLVM does not know this machine: " + llvm::toString(builder.takeError()));
+  if (!builder)
+    throw Error("LLVM does not know this machine: " + llvm::toString(builder.takeError()));
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   builder->setRelocationModel(llvm::Reloc::PIC_);
   auto machine = builder->createTargetMachine();
-  if (!machine) throw Error("LLVM has no code generator for this machine: " + llvm::toString(machine.takeError()));
+  if (!machine)
+    throw Error("LLVM has no code generator for this machine: " +
+                llvm::toString(machine.takeError()));
   return std::move(*machine);
 }
 
-/// `void NAME(ptr call)`: loads the fields of KernelCall and calls the emitted function, or has Enzyme
-/// differentiate it.
+/// `void NAME(ptr call)`: loads the fields of KernelCall and calls the emitted function, or has
+/// Enzyme differentiate it.
 class WrapperEmitter {
  public:
   explicit WrapperEmitter(llvm::Module& module) : module_(module), b_(module.getContext()) {}
 
   void emit(const KernelPlan& plan, llvm::Function* inner) {
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
-    auto* wrapper = llvm::Function::Create(type, llvm::Function::ExternalLinkage, plan.name, module_);
+    auto* wrapper =
+        llvm::Function::Create(type, llvm::Function::ExternalLinkage, plan.name, module_);
     wrapper->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", wrapper));
     llvm::Value* call = wrapper->getArg(0);
@@ -89,13 +93,16 @@ class WrapperEmitter {
     llvm::Constant* global = module_.getOrInsertGlobal(name, b_.getInt32Ty());
     return b_.CreateLoad(b_.getInt32Ty(), global);
   }
-  void differentiate(const KernelPlan& plan, llvm::Function* inner, const std::vector<llvm::Value*>& sizes,
+  void differentiate(const KernelPlan& plan, llvm::Function* inner,
+                     const std::vector<llvm::Value*>& sizes,
                      const std::vector<llvm::Value*>& slots) {
     std::vector<llvm::Value*> args{inner};
     for (llvm::Value* size : sizes) args.push_back(activity("enzyme_const")), args.push_back(size);
     for (size_t i = 0; i < plan.shadow.size(); ++i) {
       const int shadow = plan.shadow[i];
-      args.push_back(activity(shadow < 0 ? "enzyme_const" : plan.unneeded[i] ? "enzyme_dupnoneed" : "enzyme_dup"));
+      args.push_back(activity(shadow < 0         ? "enzyme_const"
+                              : plan.unneeded[i] ? "enzyme_dupnoneed"
+                                                 : "enzyme_dup"));
       args.push_back(slots[i]);
       if (shadow >= 0) args.push_back(slots[static_cast<size_t>(shadow)]);
     }
@@ -136,7 +143,8 @@ class Generator {
 
  private:
   bool has_enzyme() const {
-    return std::any_of(request_.kernels.begin(), request_.kernels.end(), [](const KernelPlan& p) { return p.by_enzyme; });
+    return std::any_of(request_.kernels.begin(), request_.kernels.end(),
+                       [](const KernelPlan& p) { return p.by_enzyme; });
   }
 
   void show(const char* when) const {
@@ -150,8 +158,8 @@ class Generator {
   void emit() {
     WrapperEmitter wrappers(module_);
     for (const KernelPlan& plan : request_.kernels) {
-      llvm::Function* inner = emit_function(module_, plan.graph, plan.schedule, plan.name + ".body", request_.precision,
-                                            request_.num_tags, plan.active);
+      llvm::Function* inner = emit_function(module_, plan.graph, plan.schedule, plan.name + ".body",
+                                            request_.precision, request_.num_tags, plan.active);
       wrappers.emit(plan, inner);
     }
     std::string message;
@@ -167,7 +175,8 @@ class Generator {
     }
   }
 
-  /// Errors reach us as diagnostics, after which Enzyme goes on: collect them and give up ourselves.
+  /// Errors reach us as diagnostics, after which Enzyme goes on: collect them and give up
+  /// ourselves.
   void run_enzyme() {
     std::vector<std::string> errors;
     context_.setDiagnosticHandlerCallBack(
@@ -181,15 +190,18 @@ class Generator {
         },
         &errors);
     auto plugin = llvm::PassPlugin::Load(request_.enzyme_path);
-    if (!plugin) throw Error("the Enzyme plugin cannot be loaded: " + llvm::toString(plugin.takeError()));
+    if (!plugin)
+      throw Error("the Enzyme plugin cannot be loaded: " + llvm::toString(plugin.takeError()));
     run_pipeline(&*plugin);
     context_.setDiagnosticHandlerCallBack(nullptr, nullptr);
-    if (!errors.empty()) throw Error("Enzyme: " + errors.front().substr(0, errors.front().find('\n')));
+    if (!errors.empty())
+      throw Error("Enzyme: " + errors.front().substr(0, errors.front().find('\n')));
     mark_gradients();
   }
 
-  /// Enzyme does not mark shadows noalias; without it their loops stay scalar. Every slot is a buffer of
-  /// its own, so it holds. Bodies are kept out of their wrappers, which would weaken it to metadata.
+  /// Enzyme does not mark shadows noalias; without it their loops stay scalar. Every slot is a
+  /// buffer of its own, so it holds. Bodies are kept out of their wrappers, which would weaken it
+  /// to metadata.
   void mark_gradients() {
     for (llvm::Function& f : module_) {
       if (f.isDeclaration() || f.getName().find("diffe") != 0) continue;
@@ -199,12 +211,13 @@ class Generator {
       f.removeFnAttr(llvm::Attribute::AlwaysInline);
       f.addFnAttr(llvm::Attribute::NoInline);
     }
-    for (const char* name : {"cblas_slascl", "cblas_dlascl"}) remove_clearing(module_.getFunction(name));
+    for (const char* name : {"cblas_slascl", "cblas_dlascl"})
+      remove_clearing(module_.getFunction(name));
     set_target(module_);
   }
 
-  /// After the reverse of C = AB, Enzyme clears the shadow of C, for programs that write C again. Ours
-  /// write every buffer once, so nobody reads that shadow any more.
+  /// After the reverse of C = AB, Enzyme clears the shadow of C, for programs that write C again.
+  /// Ours write every buffer once, so nobody reads that shadow any more.
   static void remove_clearing(llvm::Function* scale) {
     if (scale == nullptr) return;
     for (llvm::User* user : llvm::make_early_inc_range(scale->users())) {
@@ -267,7 +280,8 @@ std::vector<char> generate_object(const CodegenRequest& request, CodegenTimes& t
   for (const KernelPlan& plan : request.kernels) {
     if (!plan.by_enzyme) continue;
     if (const std::string problem = check_enzyme_plugin(request.enzyme_path); !problem.empty()) {
-      throw Error(fmt::format("the Enzyme plugin {} cannot be used: {}", request.enzyme_path, problem));
+      throw Error(
+          fmt::format("the Enzyme plugin {} cannot be used: {}", request.enzyme_path, problem));
     }
     break;
   }

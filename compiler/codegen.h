@@ -23,8 +23,8 @@ struct CodegenRequest {
   std::function<void(const std::string& when, const std::string& ir)> on_ir = {};
 };
 
-/// The object file, with one `void NAME(const KernelCall*)` per kernel. Throws Error if Enzyme cannot be
-/// loaded or cannot differentiate a kernel.
+/// The object file, with one `void NAME(const KernelCall*)` per kernel. Throws Error if Enzyme
+/// cannot be loaded or cannot differentiate a kernel.
 std::vector<char> generate_object(const CodegenRequest& request, CodegenTimes& times);
 
 /// The CPU that code is generated for: name and features, for the cache key and `scry info`.

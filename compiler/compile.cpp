@@ -15,7 +15,8 @@ namespace scry {
 namespace {
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 /// Blocks end to end, each at a multiple of 16 elements.
@@ -30,8 +31,12 @@ struct Layout {
 
 class Compiler {
  public:
-  Compiler(const ModelGraphs& model, const CompileOptions& options, std::string enzyme_path, std::string enzyme_id)
-      : model_(model), options_(options), enzyme_path_(std::move(enzyme_path)), enzyme_id_(std::move(enzyme_id)) {}
+  Compiler(const ModelGraphs& model, const CompileOptions& options, std::string enzyme_path,
+           std::string enzyme_id)
+      : model_(model),
+        options_(options),
+        enzyme_path_(std::move(enzyme_path)),
+        enzyme_id_(std::move(enzyme_id)) {}
 
   Program run(CompileReport& report) {
     const auto start = std::chrono::steady_clock::now();
@@ -61,7 +66,8 @@ class Compiler {
     for (const StageGraph& stage : stages_.stages) {
       plans_.push_back(plan_kernel(stage.name, stage.graph));
       for (const GradientRequest& request : stage.gradients) {
-        plans_.push_back(by_enzyme() ? plan_enzyme_gradient(request.name, stage.graph, request.seeds, request.wrt)
+        plans_.push_back(by_enzyme() ? plan_enzyme_gradient(request.name, stage.graph,
+                                                            request.seeds, request.wrt)
                                      : plan_kernel(request.name, request.graph));
       }
     }
@@ -69,7 +75,10 @@ class Compiler {
 
   /// Everything that the object code depends on.
   std::string key() const {
-    std::vector<std::string> parts{kBuildId, llvm_version(), host_cpu(), host_features(),
+    std::vector<std::string> parts{kBuildId,
+                                   llvm_version(),
+                                   host_cpu(),
+                                   host_features(),
                                    by_enzyme() ? "enzyme " + enzyme_id_ : "adjoint",
                                    options_.precision == Precision::kDouble ? "double" : "float",
                                    std::to_string(model_.task.y.size())};
@@ -81,7 +90,8 @@ class Compiler {
   }
 
   std::vector<char> get_object(CompileReport& report) {
-    const std::string folder = options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder;
+    const std::string folder =
+        options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder;
     const bool use_cache = options_.use_cache && !folder.empty() && !options_.on_ir;
     const KernelCache cache(folder);
     const std::string key = use_cache ? this->key() : "";
@@ -94,7 +104,8 @@ class Compiler {
       }
       if (!problem.empty()) warn(problem);
     }
-    CodegenRequest request{plans_, options_.precision, model_.task.y.size(), enzyme_path_, options_.on_ir};
+    CodegenRequest request{plans_, options_.precision, model_.task.y.size(), enzyme_path_,
+                           options_.on_ir};
     std::vector<char> object = generate_object(request, report.codegen);
     if (use_cache) {
       if (const std::string problem = cache.store(key, object); !problem.empty()) warn(problem);
@@ -118,22 +129,27 @@ class Compiler {
     program.precision = options_.precision;
     program.differentiator = !options_.gradients ? "none" : by_enzyme() ? "enzyme" : "adjoint";
     Layout params, tables;
-    for (const TracedParam& param : model_.params) params.add(param.name, param.info->shape, param.group, param.info->init);
+    for (const TracedParam& param : model_.params)
+      params.add(param.name, param.info->shape, param.group, param.info->init);
     const Graph& prepare = stages_.stages.front().graph;
     for (size_t i = 0; i < prepare.outputs.size(); ++i) {
-      const ParamGroup group = i < stages_.table_groups.size() ? stages_.table_groups[i] : ParamGroup::kModel;
+      const ParamGroup group =
+          i < stages_.table_groups.size() ? stages_.table_groups[i] : ParamGroup::kModel;
       tables.add(prepare.outputs[i].name, prepare[prepare.outputs[i].node].type.shape, group);
     }
     program.params = std::move(params.blocks);
     program.num_param_elements = params.size;
     program.tables = std::move(tables.blocks);
     program.num_table_elements = tables.size;
-    for (const auto& [name, type] : model_.state.components()) program.state.push_back({name, type});
-    for (const auto& [name, type] : model_.later.components()) program.later.push_back({name, type});
+    for (const auto& [name, type] : model_.state.components())
+      program.state.push_back({name, type});
+    for (const auto& [name, type] : model_.later.components())
+      program.later.push_back({name, type});
     program.features = model_.features;
     program.prepare = stage(code, "prepare");
     for (size_t k = 0; k < model_.scans.size(); ++k) {
-      program.scans.push_back({stage(code, fmt::format("scan.{}", k)), model_.scans[k].direction, model_.scans[k].sizes});
+      program.scans.push_back({stage(code, fmt::format("scan.{}", k)), model_.scans[k].direction,
+                               model_.scans[k].sizes});
     }
     program.encode = stage(code, "encode");
     program.start = stage(code, "start");
@@ -155,7 +171,8 @@ class Compiler {
 
 }  // namespace
 
-Program compile(const Model& model, const Proposal* proposal, const CompileOptions& options, CompileReport* report) {
+Program compile(const Model& model, const Proposal* proposal, const CompileOptions& options,
+                CompileReport* report) {
   CompileReport unused;
   CompileReport& result = report != nullptr ? *report : unused;
   const auto start = std::chrono::steady_clock::now();
@@ -168,9 +185,11 @@ Program compile(const Model& model, const Proposal* proposal, const CompileOptio
     return program;
   };
   const EnzymeSearch enzyme =
-      options.gradients && options.differentiator != Differentiator::kAdjoint ? find_enzyme() : EnzymeSearch{};
+      options.gradients && options.differentiator != Differentiator::kAdjoint ? find_enzyme()
+                                                                              : EnzymeSearch{};
   if (options.differentiator == Differentiator::kEnzyme && options.gradients) {
-    if (enzyme.path.empty()) throw Error("Enzyme was asked for, but there is none: " + enzyme.reason);
+    if (enzyme.path.empty())
+      throw Error("Enzyme was asked for, but there is none: " + enzyme.reason);
     return run(enzyme);
   }
   if (enzyme.path.empty()) return run({});

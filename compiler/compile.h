@@ -21,7 +21,8 @@ struct CompileOptions {
   bool gradients = true;
   bool use_cache = true;
   std::string cache_folder = {};  ///< empty: default_cache_folder()
-  /// Told in one line what went wrong where compilation goes on all the same. Default: standard error.
+  /// Told in one line what went wrong where compilation goes on all the same. Default: standard
+  /// error.
   std::function<void(const std::string&)> warn = {};
   std::function<void(const std::string& when, const std::string& ir)> on_ir = {};
 };
@@ -41,7 +42,8 @@ Program compile(const Model& model, const Proposal* proposal, const CompileOptio
 inline Program compile(const Model& model, const CompileOptions& options = {}) {
   return compile(model, nullptr, options);
 }
-inline Program compile(const Model& model, const Proposal& proposal, const CompileOptions& options = {}) {
+inline Program compile(const Model& model, const Proposal& proposal,
+                       const CompileOptions& options = {}) {
   return compile(model, &proposal, options);
 }
 inline Program compile(const Bundle& bundle, const CompileOptions& options = {}) {

@@ -23,10 +23,12 @@ std::vector<fs::path> library_folders() {
       if (!folder.empty()) folders.emplace_back(folder);
     }
   }
-  if (const char* home = std::getenv("HOME"); home != nullptr) folders.push_back(fs::path(home) / ".local/lib");
+  if (const char* home = std::getenv("HOME"); home != nullptr)
+    folders.push_back(fs::path(home) / ".local/lib");
   for (const std::string& folder :
-       {std::string("/usr/local/lib"), "/usr/lib/llvm-" + llvm_major() + "/lib", std::string("/usr/lib/x86_64-linux-gnu"),
-        std::string("/usr/lib/aarch64-linux-gnu"), std::string("/usr/lib"), std::string("/opt/homebrew/lib"),
+       {std::string("/usr/local/lib"), "/usr/lib/llvm-" + llvm_major() + "/lib",
+        std::string("/usr/lib/x86_64-linux-gnu"), std::string("/usr/lib/aarch64-linux-gnu"),
+        std::string("/usr/lib"), std::string("/opt/homebrew/lib"),
         std::string("/home/linuxbrew/.linuxbrew/lib")}) {
     folders.emplace_back(folder);
   }
@@ -48,32 +50,41 @@ EnzymeSearch find_enzyme() {
   if (const char* chosen = std::getenv("SCRY_ENZYME"); chosen != nullptr && *chosen != '\0') {
     const std::string path = chosen;
     if (path == "off") return {"", "switched off by SCRY_ENZYME=off", ""};
-    if (!fs::is_regular_file(path)) return {"", fmt::format("SCRY_ENZYME names '{}', which is not a file", path), ""};
+    if (!fs::is_regular_file(path))
+      return {"", fmt::format("SCRY_ENZYME names '{}', which is not a file", path), ""};
     return {path, "named by SCRY_ENZYME", identify(path)};
   }
   const std::string name = "LLVMEnzyme-" + llvm_major() + ".so";
   for (const fs::path& folder : library_folders()) {
     std::error_code error;
     if (fs::is_regular_file(folder / name, error)) {
-      return {(folder / name).string(), fmt::format("found in {}", folder.string()), identify(folder / name)};
+      return {(folder / name).string(), fmt::format("found in {}", folder.string()),
+              identify(folder / name)};
     }
   }
-  return {"", fmt::format("no {} in the usual library folders; set SCRY_ENZYME to its path", name), ""};
+  return {"", fmt::format("no {} in the usual library folders; set SCRY_ENZYME to its path", name),
+          ""};
 }
 
 std::string check_enzyme_plugin(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return "it cannot be read";
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!bytes.starts_with("\x7f" "ELF")) return "it is not a shared library";
+  if (!bytes.starts_with("\x7f"
+                         "ELF"))
+    return "it is not a shared library";
   // The LLVM that it was linked against; loading a second LLVM into the process would crash it.
   static const std::regex linked(R"(libLLVM(?:\.so\.|-)(\d+))");
-  for (auto match = std::sregex_iterator(bytes.begin(), bytes.end(), linked); match != std::sregex_iterator(); ++match) {
-    if ((*match)[1] != llvm_major()) return fmt::format("it is for LLVM {}, but Scry uses LLVM {}", (*match)[1].str(), llvm_major());
+  for (auto match = std::sregex_iterator(bytes.begin(), bytes.end(), linked);
+       match != std::sregex_iterator(); ++match) {
+    if ((*match)[1] != llvm_major())
+      return fmt::format("it is for LLVM {}, but Scry uses LLVM {}", (*match)[1].str(),
+                         llvm_major());
   }
   static const std::regex named(R"(Enzyme-(\d+)\.so$)");
   if (std::smatch match; std::regex_search(path, match, named) && match[1] != llvm_major()) {
-    return fmt::format("its name says LLVM {}, but Scry uses LLVM {}", match[1].str(), llvm_major());
+    return fmt::format("its name says LLVM {}, but Scry uses LLVM {}", match[1].str(),
+                       llvm_major());
   }
   return "";
 }

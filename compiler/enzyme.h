@@ -10,7 +10,8 @@ struct EnzymeSearch {
   std::string id;      ///< tells one plugin file from another, for the kernel cache
 };
 
-/// $SCRY_ENZYME (a path, or "off"), else LLVMEnzyme-<LLVM's version>.so in the usual library folders.
+/// $SCRY_ENZYME (a path, or "off"), else LLVMEnzyme-<LLVM's version>.so in the usual library
+/// folders.
 EnzymeSearch find_enzyme();
 
 /// Why the file cannot be a plugin for this LLVM, or empty. Does not load it.

@@ -12,7 +12,8 @@ namespace {
 
 template <class T>
 T value_of(llvm::Expected<T> result) {
-  if (!result) throw Error("the compiled code cannot be loaded: " + llvm::toString(result.takeError()));
+  if (!result)
+    throw Error("the compiled code cannot be loaded: " + llvm::toString(result.takeError()));
   return std::move(*result);
 }
 void check(llvm::Error error) {
@@ -32,8 +33,9 @@ LoadedCode::LoadedCode(std::span<const char> object) : impl_(std::make_unique<Im
   llvm::orc::LLJIT& jit = *impl_->jit;
   llvm::orc::SymbolMap symbols;
   const auto define = [&](const char* name, auto* function) {
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
-                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+    symbols[jit.mangleAndIntern(name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   };
   define("cblas_sgemm", &scry_cblas_sgemm);
   define("cblas_dgemm", &scry_cblas_dgemm);
@@ -41,9 +43,11 @@ LoadedCode::LoadedCode(std::span<const char> object) : impl_(std::make_unique<Im
   define("cblas_dlascl", &scry_cblas_dlascl);
   check(jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols))));
   // memset, memcpy and the like.
-  jit.getMainJITDylib().addGenerator(value_of(
-      llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit.getDataLayout().getGlobalPrefix())));
-  check(jit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, "scry")));
+  jit.getMainJITDylib().addGenerator(
+      value_of(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+          jit.getDataLayout().getGlobalPrefix())));
+  check(jit.addObjectFile(
+      llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, "scry")));
 }
 
 LoadedCode::~LoadedCode() = default;

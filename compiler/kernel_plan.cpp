@@ -28,7 +28,8 @@ std::vector<bool> find_active(const Graph& graph, std::span<const std::string> w
   for (const GraphOutput& output : graph.outputs) reached[static_cast<size_t>(output.node)] = true;
   for (size_t id = active.size(); id-- > 0;) {
     active[id] = active[id] && reached[id];
-    for (NodeId in : graph.nodes[id].in) reached[static_cast<size_t>(in)] = reached[static_cast<size_t>(in)] || active[id];
+    for (NodeId in : graph.nodes[id].in)
+      reached[static_cast<size_t>(in)] = reached[static_cast<size_t>(in)] || active[id];
   }
   return active;
 }
@@ -58,7 +59,8 @@ KernelPlan plan_kernel(std::string name, Graph graph) {
 
 KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const std::string> seeds,
                                 std::span<const std::string> wrt) {
-  std::erase_if(graph.outputs, [&](const GraphOutput& output) { return !contains(seeds, output.name); });
+  std::erase_if(graph.outputs,
+                [&](const GraphOutput& output) { return !contains(seeds, output.name); });
   KernelPlan plan{std::move(name), remove_dead(graph), {}, {}, true, {}, {}, {}};
   plan.schedule = make_schedule(plan.graph, true);
   plan.active = find_active(plan.graph, wrt);

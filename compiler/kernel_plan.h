@@ -25,8 +25,8 @@ struct KernelPlan {
 /// The graph itself as a kernel: a stage, or a gradient made by adjoint().
 KernelPlan plan_kernel(std::string name, Graph graph);
 
-/// The gradient of `graph` by Enzyme, with the slots that adjoint()'s graph would have: seeds `d.OUT`
-/// and gradients `d.IN`. Forward values are computed anew in scratch buffers.
+/// The gradient of `graph` by Enzyme, with the slots that adjoint()'s graph would have: seeds
+/// `d.OUT` and gradients `d.IN`. Forward values are computed anew in scratch buffers.
 KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const std::string> seeds,
                                 std::span<const std::string> wrt);
 

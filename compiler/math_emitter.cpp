@@ -19,11 +19,20 @@ struct Format {
   double ln2_high, ln2_low;  ///< ln 2 in two parts, so that n·ln 2 is exact enough
   double min_normal, subnormal_scale;
 };
-constexpr Format kFloat{false, 23, 127, 7, 5, -87.33654, 88.72283, 0.693359375, -2.12194440e-4,
-                        1.17549435e-38, 8388608.0};
-constexpr Format kDouble{true, 52, 1023, 13, 12, -708.396418532264, 709.782712893384,
-                         6.93147180369123816490e-01, 1.90821492927058770002e-10,
-                         2.2250738585072014e-308, 4503599627370496.0};
+constexpr Format kFloat{
+    false,          23,       127, 7, 5, -87.33654, 88.72283, 0.693359375, -2.12194440e-4,
+    1.17549435e-38, 8388608.0};
+constexpr Format kDouble{true,
+                         52,
+                         1023,
+                         13,
+                         12,
+                         -708.396418532264,
+                         709.782712893384,
+                         6.93147180369123816490e-01,
+                         1.90821492927058770002e-10,
+                         2.2250738585072014e-308,
+                         4503599627370496.0};
 
 class Polynomials {
  public:
@@ -43,7 +52,8 @@ class Polynomials {
     in_range = b.CreateSelect(b.CreateFCmpOLT(in_range, high), in_range, high);
     // n = round(x / ln 2) by the addition of 1.5·2^mantissa_bits, whose last bits then hold n.
     const double magic = 1.5 * std::ldexp(1.0, format_.mantissa_bits);
-    llvm::Value* shifted = b.CreateFAdd(b.CreateFMul(in_range, num(1.4426950408889634)), num(magic));
+    llvm::Value* shifted =
+        b.CreateFAdd(b.CreateFMul(in_range, num(1.4426950408889634)), num(magic));
     llvm::Value* n = b.CreateFSub(shifted, num(magic));
     llvm::Value* r = fma(b, n, num(-format_.ln2_high), in_range);
     r = fma(b, n, num(-format_.ln2_low), r);
@@ -54,7 +64,8 @@ class Polynomials {
     llvm::Value* p = num(c.back());
     for (size_t i = c.size() - 1; i-- > 0;) p = fma(b, p, r, num(c[i]));
     // 2^n in two factors: n = 128 (1024) alone would overflow although the product does not.
-    llvm::Value* n_bits = b.CreateSub(b.CreateBitCast(shifted, bits_), b.CreateBitCast(num(magic), bits_));
+    llvm::Value* n_bits =
+        b.CreateSub(b.CreateBitCast(shifted, bits_), b.CreateBitCast(num(magic), bits_));
     llvm::Value* half = b.CreateAShr(n_bits, 1);
     llvm::Value* y = b.CreateFMul(b.CreateFMul(p, power_of_two(b, half)),
                                   power_of_two(b, b.CreateSub(n_bits, half)));
@@ -73,7 +84,8 @@ class Polynomials {
     llvm::Value* bits = b.CreateBitCast(scaled, bits_);
     // x = m·2^e with m in [√½, √2).
     llvm::Value* offset = b.CreateBitCast(num(std::sqrt(0.5)), bits_);
-    llvm::Value* e = b.CreateAShr(b.CreateSub(bits, offset), static_cast<uint64_t>(format_.mantissa_bits));
+    llvm::Value* e =
+        b.CreateAShr(b.CreateSub(bits, offset), static_cast<uint64_t>(format_.mantissa_bits));
     llvm::Value* m = b.CreateBitCast(
         b.CreateSub(bits, b.CreateShl(e, static_cast<uint64_t>(format_.mantissa_bits))), type_);
     llvm::Value* exponent = b.CreateSIToFP(e, type_);
@@ -110,7 +122,8 @@ class Polynomials {
   }
   llvm::Value* power_of_two(llvm::IRBuilder<>& b, llvm::Value* n) {
     llvm::Value* biased = b.CreateAdd(n, llvm::ConstantInt::getSigned(bits_, format_.bias));
-    return b.CreateBitCast(b.CreateShl(biased, static_cast<uint64_t>(format_.mantissa_bits)), type_);
+    return b.CreateBitCast(b.CreateShl(biased, static_cast<uint64_t>(format_.mantissa_bits)),
+                           type_);
   }
 
   llvm::Module& module_;
@@ -186,10 +199,12 @@ MathEmitter::Value MathEmitter::less(Value a, Value b) {
 void expand_math(llvm::Module& module) {
   for (const bool is_double : {false, true}) {
     llvm::LLVMContext& context = module.getContext();
-    llvm::Type* type = is_double ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
+    llvm::Type* type =
+        is_double ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
     Polynomials polynomials(module, type);
     for (const bool is_log : {false, true}) {
-      const std::string name = std::string(is_log ? "llvm.log" : "llvm.exp") + (is_double ? ".f64" : ".f32");
+      const std::string name =
+          std::string(is_log ? "llvm.log" : "llvm.exp") + (is_double ? ".f64" : ".f32");
       llvm::Function* intrinsic = module.getFunction(name);
       if (intrinsic == nullptr || intrinsic->use_empty()) continue;
       intrinsic->replaceAllUsesWith(is_log ? polynomials.log() : polynomials.exp());

@@ -14,7 +14,8 @@ constexpr int64_t kMaxFolded = 4096;
 bool can_fold(const Graph& graph, const Node& node) {
   return !node.in.empty() && node.axes.empty() && node.type.shape.is_static() &&
          node.type.shape.size() <= kMaxFolded && info(node.op).cls != OpClass::kAxes &&
-         std::all_of(node.in.begin(), node.in.end(), [&](NodeId in) { return graph[in].op == Op::kConst; });
+         std::all_of(node.in.begin(), node.in.end(),
+                     [&](NodeId in) { return graph[in].op == Op::kConst; });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "compiler/pass_share.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 #include "compiler/rewrite.h"
@@ -8,7 +9,9 @@
 namespace scry {
 namespace {
 
-size_t mix(size_t seed, size_t value) { return seed * 1099511628211u ^ (value + 0x9e3779b97f4a7c15u); }
+size_t mix(size_t seed, size_t value) {
+  return seed * 1099511628211u ^ (value + 0x9e3779b97f4a7c15u);
+}
 
 size_t hash(const Node& node) {
   size_t h = static_cast<size_t>(node.op);
@@ -22,15 +25,17 @@ size_t hash(const Node& node) {
   return h;
 }
 
+/// Bit by bit: 0 and -0 are different numbers to 1/x, and a NaN is itself.
 bool same_data(const Attr& a, const Attr& b) {
   if (a.data == b.data) return true;
-  return a.data != nullptr && b.data != nullptr && *a.data == *b.data;
+  return a.data != nullptr && b.data != nullptr && a.data->size() == b.data->size() &&
+         std::memcmp(a.data->data(), b.data->data(), a.data->size() * sizeof(double)) == 0;
 }
 
 bool same(const Node& a, const Node& b) {
-  return a.op == b.op && a.in == b.in && a.type == b.type && a.axes == b.axes && a.attr.i == b.attr.i &&
-         a.attr.j == b.attr.j && a.attr.axis == b.attr.axis && a.attr.name == b.attr.name &&
-         same_data(a.attr, b.attr);
+  return a.op == b.op && a.in == b.in && a.type == b.type && a.axes == b.axes &&
+         a.attr.i == b.attr.i && a.attr.j == b.attr.j && a.attr.axis == b.attr.axis &&
+         a.attr.name == b.attr.name && same_data(a.attr, b.attr);
 }
 
 }  // namespace

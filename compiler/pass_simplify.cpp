@@ -31,9 +31,11 @@ class Simplifier {
         return fits(0) ? in(0) : -1;
       case Op::kReshape:
         if (fits(0)) return in(0);
-        return operand(0).op == Op::kReshape ? make(Op::kReshape, {operand(0).in[0]}, node_.attr) : -1;
+        return operand(0).op == Op::kReshape ? make(Op::kReshape, {operand(0).in[0]}, node_.attr)
+                                             : -1;
       case Op::kSelect:
-        return operand(0).op == Op::kConst ? chosen(operand(0).attr.data->front() != 0 ? 1 : 2) : -1;
+        return operand(0).op == Op::kConst ? chosen(operand(0).attr.data->front() != 0 ? 1 : 2)
+                                           : -1;
       case Op::kMatMul:
         return absorb_transpose();
       case Op::kConcat:
@@ -56,7 +58,9 @@ class Simplifier {
     return n.op == Op::kConst && std::all_of(n.attr.data->begin(), n.attr.data->end(),
                                              [&](double x) { return x == value; });
   }
-  bool fits(size_t i) const { return operand(i).type.shape == node_.type.shape && operand(i).type.kind == node_.type.kind; }
+  bool fits(size_t i) const {
+    return operand(i).type.shape == node_.type.shape && operand(i).type.kind == node_.type.kind;
+  }
   NodeId chosen(size_t i) const { return fits(i) ? in(i) : -1; }
   NodeId make(Op op, std::vector<NodeId> in, Attr attr = {}) {
     return out_.add(op, std::move(in), std::move(attr), node_.where);
@@ -83,7 +87,8 @@ class Simplifier {
     if (fits(0)) return in(0);
     const Node& from = operand(0);
     if (from.op == Op::kSlice && from.attr.axis == node_.attr.axis) {
-      return make(Op::kSlice, {from.in[0]}, {.i = node_.attr.i + from.attr.i, .j = node_.attr.j, .axis = node_.attr.axis});
+      return make(Op::kSlice, {from.in[0]},
+                  {.i = node_.attr.i + from.attr.i, .j = node_.attr.j, .axis = node_.attr.axis});
     }
     if (from.op == Op::kConcat && from.attr.axis == node_.attr.axis) {
       int64_t at = 0;
@@ -91,7 +96,8 @@ class Simplifier {
         const int64_t size = out_[part].type.shape[static_cast<int>(node_.attr.axis)];
         if (node_.attr.i >= at && node_.attr.i + node_.attr.j <= at + size) {
           if (node_.attr.j == size) return part;
-          return make(Op::kSlice, {part}, {.i = node_.attr.i - at, .j = node_.attr.j, .axis = node_.attr.axis});
+          return make(Op::kSlice, {part},
+                      {.i = node_.attr.i - at, .j = node_.attr.j, .axis = node_.attr.axis});
         }
         at += size;
       }
@@ -110,7 +116,8 @@ class Simplifier {
       if (s.rank() == from.type.shape.rank() && s[0] != 1) {
         picked.push_back(make(node_.op, {id, in(1)}));
       } else if (s.rank() == from.type.shape.rank()) {  // broadcast along the indexed dimension
-        picked.push_back(make(Op::kReshape, {id}, {.shape = s.rank() == 1 ? Shape{} : Shape{s[1]}}));
+        picked.push_back(
+            make(Op::kReshape, {id}, {.shape = s.rank() == 1 ? Shape{} : Shape{s[1]}}));
       } else {
         picked.push_back(id);
       }

@@ -43,18 +43,23 @@ Graph split_concat(const Graph& graph) {
     const Node concat = out[node.in[0]];
     if (concat.type.shape.rank() != 1) return -1;
     const Axes first = out[concat.in[0]].axes;
-    if (std::all_of(concat.in.begin(), concat.in.end(), [&](NodeId id) { return out[id].axes == first; })) return -1;
+    if (std::all_of(concat.in.begin(), concat.in.end(),
+                    [&](NodeId id) { return out[id].axes == first; }))
+      return -1;
     std::vector<Part> parts = parts_by_axes(out, concat);
     // Fewest indices first, so that partial sums stay over few axes too.
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-      const auto rank = [](Axes x) { return (x.has_sequence() ? 1 : 0) + (x.has_prefix() ? 2 : 0) + (x.has_tag() ? 3 : 0); };
+      const auto rank = [](Axes x) {
+        return (x.has_sequence() ? 1 : 0) + (x.has_prefix() ? 2 : 0) + (x.has_tag() ? 3 : 0);
+      };
       return rank(a.axes) < rank(b.axes);
     });
     NodeId total = -1;
     for (const Part& part : parts) {
       const bool transposed = node.attr.j != 0;
-      const NodeId rows = out.add(Op::kSlice, {node.in[1]},
-                                  {.i = part.start, .j = part.size, .axis = transposed ? 1 : 0}, node.where);
+      const NodeId rows =
+          out.add(Op::kSlice, {node.in[1]},
+                  {.i = part.start, .j = part.size, .axis = transposed ? 1 : 0}, node.where);
       const NodeId product = out.add(Op::kMatMul, {part.node, rows}, node.attr, node.where);
       total = total < 0 ? product : out.add(Op::kAdd, {total, product}, {}, node.where);
     }

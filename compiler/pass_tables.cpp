@@ -18,7 +18,8 @@ bool is_lookup(const Graph& graph, NodeId id) {
 
 class Lifter {
  public:
-  Lifter(Graph& out, const Node& node, int64_t max_elements) : out_(out), node_(node), max_(max_elements) {}
+  Lifter(Graph& out, const Node& node, int64_t max_elements)
+      : out_(out), node_(node), max_(max_elements) {}
 
   NodeId run() {
     if (node_.axes.empty() || node_.type.is_int()) return -1;
@@ -49,7 +50,8 @@ class Lifter {
         return -1;
       }
     }
-    if (index < 0 || node_.type.shape.rank() > 1 || too_large(rows, node_.type.shape.size())) return -1;
+    if (index < 0 || node_.type.shape.rank() > 1 || too_large(rows, node_.type.shape.size()))
+      return -1;
     const bool vector = node_.type.shape.rank() == 1;  // lookups are rows; else elements
     std::vector<NodeId> operands;
     for (NodeId id : node_.in) {
@@ -58,12 +60,14 @@ class Lifter {
         operand = out_[id].in[0];
         const Shape& table = out_[operand].type.shape;
         if (table[0] != rows) return -1;
-        if (vector && table.rank() == 1) operand = add(Op::kReshape, {operand}, {.shape = {table[0], 1}});
+        if (vector && table.rank() == 1)
+          operand = add(Op::kReshape, {operand}, {.shape = {table[0], 1}});
       }
       operands.push_back(operand);
     }
     Attr attr = node_.attr;
-    if (node_.op == Op::kExpand) attr.shape = Shape{static_cast<int>(rows), node_.type.shape.last()};
+    if (node_.op == Op::kExpand)
+      attr.shape = Shape{static_cast<int>(rows), node_.type.shape.last()};
     const NodeId table = add(node_.op, std::move(operands), attr);
     return add(vector ? Op::kRow : Op::kElement, {table, index});
   }
@@ -92,7 +96,8 @@ class Lifter {
   int64_t max_;
 };
 
-/// Which nodes depend on parameters alone. No axes is not enough: a gradient summed over all rows has none.
+/// Which nodes depend on parameters alone. No axes is not enough: a gradient summed over all rows
+/// has none.
 std::vector<bool> find_parameters_only(const Graph& graph) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (size_t id = 0; id < result.size(); ++id) {
@@ -100,7 +105,8 @@ std::vector<bool> find_parameters_only(const Graph& graph) {
     if (info(node.op).cls == OpClass::kLeaf) {
       result[id] = node.op != Op::kInput || node.attr.name.starts_with("table.");
     } else {
-      result[id] = std::all_of(node.in.begin(), node.in.end(), [&](NodeId in) { return result[static_cast<size_t>(in)]; });
+      result[id] = std::all_of(node.in.begin(), node.in.end(),
+                               [&](NodeId in) { return result[static_cast<size_t>(in)]; });
     }
   }
   return result;
@@ -109,7 +115,8 @@ std::vector<bool> find_parameters_only(const Graph& graph) {
 }  // namespace
 
 Graph lift_lookups(const Graph& graph, int64_t max_elements) {
-  return rewrite(graph, [&](Graph& out, const Node& node) { return Lifter(out, node, max_elements).run(); });
+  return rewrite(
+      graph, [&](Graph& out, const Node& node) { return Lifter(out, node, max_elements).run(); });
 }
 
 Graph hoist_tables(const Graph& graph, Graph& tables) {
@@ -148,7 +155,9 @@ Graph hoist_tables(const Graph& graph, Graph& tables) {
     ++current;
     const auto at = static_cast<size_t>(current);
     // A parameter as it is, or a constant, needs no table.
-    if (!parameters_only[at] || !used[at] || node.type.is_int() || info(node.op).cls == OpClass::kLeaf) return -1;
+    if (!parameters_only[at] || !used[at] || node.type.is_int() ||
+        info(node.op).cls == OpClass::kLeaf)
+      return -1;
     const NodeId table = move(move, current);
     if (tables[table].op == Op::kParam) {  // e.g. a transpose of a transpose
       return out.add_leaf(Op::kParam, node.type, Axes::none(), tables[table].attr, node.where);
@@ -161,7 +170,8 @@ Graph hoist_tables(const Graph& graph, Graph& tables) {
       name = fmt::format("table.{}", tables.outputs.size());
       tables.outputs.push_back({name, table});
     }
-    return out.add_leaf(Op::kInput, node.type, Axes::none(), {.name = name, .axes = Axes::none()}, node.where);
+    return out.add_leaf(Op::kInput, node.type, Axes::none(), {.name = name, .axes = Axes::none()},
+                        node.where);
   });
 }
 

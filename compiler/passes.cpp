@@ -17,10 +17,12 @@ struct Pass {
   Graph (*run)(const Graph&);
 };
 constexpr std::array kPasses{
-    Pass{"fold_constants", fold_constants}, Pass{"simplify", simplify},
+    Pass{"fold_constants", fold_constants},
+    Pass{"simplify", simplify},
     Pass{"split_concat", split_concat},
     Pass{"lift_lookups", [](const Graph& graph) { return lift_lookups(graph); }},
-    Pass{"share", share},                   Pass{"remove_dead", remove_dead},
+    Pass{"share", share},
+    Pass{"remove_dead", remove_dead},
 };
 /// Each round only shrinks or lifts; two or three settle every model seen.
 constexpr int kMaxRounds = 8;

@@ -1,5 +1,5 @@
-// What the compiler leaves for the runtime: machine code and the layout of what it works on. A plain
-// struct; nothing here needs LLVM, and a test can fill it by hand.
+// What the compiler leaves for the runtime: machine code and the layout of what it works on. A
+// plain struct; nothing here needs LLVM, and a test can fill it by hand.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -38,9 +38,12 @@ struct Slot {
   Shape shape;
 
   int64_t num_elements(const KernelCall& call, int num_tags) const {
-    int64_t count = axes.has_prefix() ? call.num_rows : axes.has_sequence() ? call.num_sequences : 1;
+    int64_t count = axes.has_prefix()     ? call.num_rows
+                    : axes.has_sequence() ? call.num_sequences
+                                          : 1;
     if (axes.has_tag()) count *= num_tags;
-    for (int axis = 0; axis < shape.rank(); ++axis) count *= shape[axis] == kLength ? call.max_length : shape[axis];
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      count *= shape[axis] == kLength ? call.max_length : shape[axis];
     return count;
   }
 };
@@ -52,7 +55,8 @@ struct Kernel {
   explicit operator bool() const { return run != nullptr; }
 };
 
-/// A function of the interpreter and its gradient, which adds to the gradients of all its real inputs.
+/// A function of the interpreter and its gradient, which adds to the gradients of all its real
+/// inputs.
 struct Stage {
   Kernel forward;
   Kernel gradient;
@@ -101,7 +105,9 @@ struct Program {
   std::shared_ptr<const void> code;  ///< keeps the machine code alive
 
   int num_tags() const { return task.y.size(); }
-  size_t real_size() const { return precision == Precision::kDouble ? sizeof(double) : sizeof(float); }
+  size_t real_size() const {
+    return precision == Precision::kDouble ? sizeof(double) : sizeof(float);
+  }
   bool has_proposal() const { return static_cast<bool>(extend.forward); }
 };
 

@@ -27,11 +27,13 @@ class Evaluator {
       const size_t size = static_cast<size_t>(extent_.count(output.axes) * extent_.stride(shape));
       std::vector<double>& result = results[output.name];
       const auto start = initial.find(output.name);
-      result = output.accumulate && start != initial.end() ? start->second : std::vector<double>(size, 0.0);
+      result = output.accumulate && start != initial.end() ? start->second
+                                                           : std::vector<double>(size, 0.0);
       for_each_index(output.axes, [&](const At& at) {
         const double* value = element(output.node, at);
         double* to = &result[offset(output.axes, shape, at)];
-        for (int64_t k = 0; k < extent_.stride(shape); ++k) to[k] = output.accumulate ? to[k] + value[k] : value[k];
+        for (int64_t k = 0; k < extent_.stride(shape); ++k)
+          to[k] = output.accumulate ? to[k] + value[k] : value[k];
       });
     }
     return results;
@@ -40,7 +42,9 @@ class Evaluator {
  private:
   template <class F>
   void for_each_index(Axes axes, F body) const {
-    const int outer = axes.has_prefix() ? extent_.num_rows : axes.has_sequence() ? extent_.num_sequences : 1;
+    const int outer = axes.has_prefix()     ? extent_.num_rows
+                      : axes.has_sequence() ? extent_.num_sequences
+                                            : 1;
     for (int i = 0; i < outer; ++i) {
       At at{i, axes.has_prefix() ? extent_.sequence_of_row[static_cast<size_t>(i)] : i, 0};
       for (at.tag = 0; at.tag < (axes.has_tag() ? extent_.num_tags : 1); ++at.tag) body(at);
@@ -66,7 +70,8 @@ class Evaluator {
   void compute(NodeId id, const Values& inputs) {
     const Node& node = graph_[id];
     values_.emplace_back();
-    const size_t size = static_cast<size_t>(extent_.count(node.axes) * extent_.stride(node.type.shape));
+    const size_t size =
+        static_cast<size_t>(extent_.count(node.axes) * extent_.stride(node.type.shape));
     if (node.op == Op::kInput || node.op == Op::kParam) {
       const auto found = inputs.find(node.attr.name);
       if (found == inputs.end() || found->second.size() != size) {
@@ -140,7 +145,8 @@ class Evaluator {
         const int m = dim(in_shape(0).rows(), at), n = dim(in_shape(0).last(), at);
         for (int i = 0; i < m; ++i) {
           double total = is_sum ? 0 : -std::numeric_limits<double>::infinity();
-          for (int j = 0; j < n; ++j) total = is_sum ? total + read(0, i, j) : std::max(total, read(0, i, j));
+          for (int j = 0; j < n; ++j)
+            total = is_sum ? total + read(0, i, j) : std::max(total, read(0, i, j));
           y[i] = total;
         }
         return;
@@ -150,7 +156,8 @@ class Evaluator {
         const int k = dim(ta ? in_shape(0).rows() : in_shape(0).last(), at);
         store([&](int i, int j) {
           double total = 0;
-          for (int l = 0; l < k; ++l) total += (ta ? read(0, l, i) : read(0, i, l)) * (tb ? read(1, j, l) : read(1, l, j));
+          for (int l = 0; l < k; ++l)
+            total += (ta ? read(0, l, i) : read(0, i, l)) * (tb ? read(1, j, l) : read(1, l, j));
           return total;
         });
         return;
@@ -175,7 +182,8 @@ class Evaluator {
           const bool down = shape.rank() == 2 && node.attr.axis == 0;
           const int m = in_shape(p).rows(), n = in_shape(p).last();
           for (int i = 0; i < m; ++i) {
-            for (int j = 0; j < n; ++j) y[(i + (down ? from : 0)) * pitch(shape) + j + (down ? 0 : from)] = read(p, i, j);
+            for (int j = 0; j < n; ++j)
+              y[(i + (down ? from : 0)) * pitch(shape) + j + (down ? 0 : from)] = read(p, i, j);
           }
           from += down ? m : n;
         }
@@ -184,7 +192,8 @@ class Evaluator {
       case Op::kSlice: {
         const int start = static_cast<int>(node.attr.i);
         const bool down = shape.rank() == 2 && node.attr.axis == 0;
-        return store([&](int i, int j) { return down ? read(0, i + start, j) : read(0, i, j + start); });
+        return store(
+            [&](int i, int j) { return down ? read(0, i + start, j) : read(0, i, j + start); });
       }
       case Op::kRow:
         return store([&](int, int j) { return read(0, static_cast<int>(*in(1)), j); });
@@ -192,7 +201,9 @@ class Evaluator {
         *y = in(0)[static_cast<int>(*in(1))];
         return;
       case Op::kUpdateRow:
-        return store([&](int i, int j) { return i == static_cast<int>(*in(1)) ? read(2, 0, j) : read(0, i, j); });
+        return store([&](int i, int j) {
+          return i == static_cast<int>(*in(1)) ? read(2, 0, j) : read(0, i, j);
+        });
       case Op::kOneHot:
         return store([&](int, int j) { return j == static_cast<int>(*in(0)) ? 1.0 : 0.0; });
       default:
@@ -223,11 +234,13 @@ int Extent::count(Axes axes) const {
 }
 int64_t Extent::stride(const Shape& shape) const {
   int64_t size = 1;
-  for (int axis = 0; axis < shape.rank(); ++axis) size *= shape[axis] == kLength ? max_length() : shape[axis];
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    size *= shape[axis] == kLength ? max_length() : shape[axis];
   return size;
 }
 
-Values evaluate(const Graph& graph, const Extent& extent, const Values& inputs, const Values& initial) {
+Values evaluate(const Graph& graph, const Extent& extent, const Values& inputs,
+                const Values& initial) {
   return Evaluator(graph, extent).run(inputs, initial);
 }
 

@@ -8,7 +8,9 @@
 namespace scry {
 namespace {
 
-bool is_accumulation(Op op) { return op == Op::kSumAxes || op == Op::kScatter || op == Op::kMatMulSum; }
+bool is_accumulation(Op op) {
+  return op == Op::kSumAxes || op == Op::kScatter || op == Op::kMatMulSum;
+}
 bool is_reduction(Op op) { return info(op).cls == OpClass::kReduction; }
 bool is_product(Op op) { return op == Op::kMatMul || op == Op::kMatMulSum; }
 
@@ -67,8 +69,11 @@ class Scheduler {
     for (const GraphOutput& output : graph_.outputs) ++uses[at(output.node)];
     const auto add = [&](const auto& self, GraphOutput output) -> void {
       const Node& n = node(output.node);
-      const auto fits = [&](NodeId in) { return node(in).type == n.type && node(in).axes == n.axes; };
-      if (output.accumulate && n.op == Op::kAdd && uses[at(output.node)] == 1 && fits(n.in[0]) && fits(n.in[1])) {
+      const auto fits = [&](NodeId in) {
+        return node(in).type == n.type && node(in).axes == n.axes;
+      };
+      if (output.accumulate && n.op == Op::kAdd && uses[at(output.node)] == 1 && fits(n.in[0]) &&
+          fits(n.in[1])) {
         for (NodeId in : n.in) {
           output.node = in;
           self(self, output);
@@ -91,7 +96,8 @@ class Scheduler {
       for (NodeId in : n.in) {
         ++uses_[at(in)];
         const bool more_axes = n.axes != node(in).axes && !is_accumulation(n.op);
-        const bool broadcast = info(n.op).cls == OpClass::kElementwise && n.type.shape != node(in).type.shape;
+        const bool broadcast =
+            info(n.op).cls == OpClass::kElementwise && n.type.shape != node(in).type.shape;
         if (more_axes || broadcast) widened_[at(in)] = true;
       }
     }
@@ -124,8 +130,8 @@ class Scheduler {
       cost[at(id)] = own;
       for (NodeId in : n.in) cost[at(id)] += cost[at(in)];
       if (n.type.is_int() && !required_[at(id)]) continue;
-      const bool always = is_product(n.op) || is_accumulation(n.op) || is_reduction(n.op) || n.op == Op::kConcat ||
-                          (keep_ && (n.op == Op::kStopGradient || own >= 6));
+      const bool always = is_product(n.op) || is_accumulation(n.op) || is_reduction(n.op) ||
+                          n.op == Op::kConcat || (keep_ && (n.op == Op::kStopGradient || own >= 6));
       const bool worth = own > 0 && (uses_[at(id)] > 1 || (widened_[at(id)] && cost[at(id)] >= 3));
       if (always || worth || required_[at(id)]) {
         result_.storage[at(id)] = Storage::kBuffer;
@@ -147,16 +153,21 @@ class Scheduler {
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& n = node(id);
       if (n.op != Op::kInput && n.op != Op::kParam) continue;
-      const auto [found, is_new] = inputs.try_emplace(n.attr.name, static_cast<int>(result_.slots.size()));
-      if (is_new) add_slot(n.attr.name, n.attr.name.starts_with("d.") ? SlotRole::kSeed : SlotRole::kInput, n.type, n.axes);
+      const auto [found, is_new] =
+          inputs.try_emplace(n.attr.name, static_cast<int>(result_.slots.size()));
+      if (is_new)
+        add_slot(n.attr.name, n.attr.name.starts_with("d.") ? SlotRole::kSeed : SlotRole::kInput,
+                 n.type, n.axes);
       result_.slot[at(id)] = found->second;
     }
     add_last(inputs);
     std::map<std::string, int> outputs;
     for (const GraphOutput& output : result_.outputs) {
-      const auto [found, is_new] = outputs.try_emplace(output.name, static_cast<int>(result_.slots.size()));
+      const auto [found, is_new] =
+          outputs.try_emplace(output.name, static_cast<int>(result_.slots.size()));
       if (is_new) {
-        add_slot(output.name, output.accumulate ? SlotRole::kGradient : SlotRole::kOutput, node(output.node).type, output.axes);
+        add_slot(output.name, output.accumulate ? SlotRole::kGradient : SlotRole::kOutput,
+                 node(output.node).type, output.axes);
       }
       result_.output_slot.push_back(found->second);
       int& own = result_.slot[at(output.node)];
@@ -170,7 +181,8 @@ class Scheduler {
       if (result_.storage[at(id)] != Storage::kBuffer || result_.slot[at(id)] >= 0) continue;
       result_.slot[at(id)] = static_cast<int>(result_.slots.size());
       // Matrix products that sum over axes start from zero too.
-      add_slot(fmt::format("%{}", id), is_accumulation(n.op) ? SlotRole::kZeroed : SlotRole::kWorkspace, n.type, n.axes);
+      add_slot(fmt::format("%{}", id),
+               is_accumulation(n.op) ? SlotRole::kZeroed : SlotRole::kWorkspace, n.type, n.axes);
       result_.accumulates[at(id)] = is_accumulation(n.op);
     }
   }
@@ -188,8 +200,8 @@ class Scheduler {
     }
   }
 
-  /// What of a buffer is read where an element is computed: that very element, others at the same index
-  /// of the axes, or other tags too.
+  /// What of a buffer is read where an element is computed: that very element, others at the same
+  /// index of the axes, or other tags too.
   enum class Reach : uint8_t { kElement, kIndex, kTags };
   struct Read {
     NodeId node;
@@ -201,7 +213,8 @@ class Scheduler {
     const Node& n = node(id);
     for (NodeId in : n.in) {
       Reach further = reach;
-      const bool same = info(n.op).cls == OpClass::kElementwise && node(in).type.shape == n.type.shape;
+      const bool same =
+          info(n.op).cls == OpClass::kElementwise && node(in).type.shape == n.type.shape;
       if (!same) further = std::max(further, Reach::kIndex);
       if (n.op == Op::kCandidates) further = Reach::kTags;
       if (result_.storage[at(in)] == Storage::kBuffer) {
@@ -217,9 +230,11 @@ class Scheduler {
     int earliest = 0;
     for (const auto& [read, reach] : reads) {
       const int region = region_of_[at(read)];
-      // Enzyme keeps a copy of what it reads in a loop that also writes it, for fear of later iterations.
-      const bool fuses = !keep_ && result_.regions[at(region)].product < 0 && result_.regions[at(region)].axes == axes &&
-                         node(read).axes == axes && !is_accumulation(node(read).op) && reach != Reach::kTags;
+      // Enzyme keeps a copy of what it reads in a loop that also writes it, for fear of later
+      // iterations.
+      const bool fuses = !keep_ && result_.regions[at(region)].product < 0 &&
+                         result_.regions[at(region)].axes == axes && node(read).axes == axes &&
+                         !is_accumulation(node(read).op) && reach != Reach::kTags;
       earliest = std::max(earliest, fuses ? region : region + 1);
     }
     for (int r = earliest; r < static_cast<int>(result_.regions.size()); ++r) {
@@ -236,10 +251,11 @@ class Scheduler {
   void join(Region& region, Group group, const std::vector<Read>& reads) {
     Group& last = region.groups.back();
     const auto conflicts = [&](const Read& read) {
-      return read.reach != Reach::kElement && std::find(last.nodes.begin(), last.nodes.end(), read.node) != last.nodes.end();
+      return read.reach != Reach::kElement &&
+             std::find(last.nodes.begin(), last.nodes.end(), read.node) != last.nodes.end();
     };
-    if (group.kind == Group::Kind::kMap && last.kind == Group::Kind::kMap && last.shape == group.shape &&
-        std::none_of(reads.begin(), reads.end(), conflicts)) {
+    if (group.kind == Group::Kind::kMap && last.kind == Group::Kind::kMap &&
+        last.shape == group.shape && std::none_of(reads.begin(), reads.end(), conflicts)) {
       last.nodes.push_back(group.nodes[0]);
     } else {
       region.groups.push_back(std::move(group));
@@ -256,7 +272,9 @@ class Scheduler {
     std::vector<Read> reads;
     collect_reads(id, Reach::kElement, reads);
     Axes axes = n.axes;
-    Group::Kind kind = is_reduction(n.op) ? Group::Kind::kReduce : n.op == Op::kConcat ? Group::Kind::kConcat : Group::Kind::kMap;
+    Group::Kind kind = is_reduction(n.op)    ? Group::Kind::kReduce
+                       : n.op == Op::kConcat ? Group::Kind::kConcat
+                                             : Group::Kind::kMap;
     Shape shape = n.type.shape;
     if (is_accumulation(n.op)) {
       kind = Group::Kind::kAccumulate;
@@ -279,7 +297,9 @@ class Scheduler {
       } else if (result_.storage[at(output.node)] == Storage::kInline) {
         collect_reads(output.node, Reach::kElement, reads);
       }
-      put(output.axes, {Group::Kind::kStore, node(output.node).type.shape, {output.node}, static_cast<int>(o)}, reads);
+      put(output.axes,
+          {Group::Kind::kStore, node(output.node).type.shape, {output.node}, static_cast<int>(o)},
+          reads);
     }
   }
 

@@ -8,9 +8,9 @@
 namespace scry {
 
 enum class Storage : uint8_t {
-  kInline,   ///< computed anew wherever it is used
-  kLeaf,     ///< an input, parameter or constant
-  kBuffer,   ///< has memory of its own
+  kInline,  ///< computed anew wherever it is used
+  kLeaf,    ///< an input, parameter or constant
+  kBuffer,  ///< has memory of its own
 };
 
 /// What one loop nest computes, at each index of its region.
@@ -30,18 +30,18 @@ struct Region {
 
 /// One buffer of the kernel: a slot, and the node or output it belongs to.
 struct Schedule {
-  std::vector<Storage> storage;   ///< per node
-  std::vector<int> slot;          ///< per node: the slot of its buffer, or -1
-  std::vector<int> output_slot;   ///< per output
+  std::vector<Storage> storage;      ///< per node
+  std::vector<int> slot;             ///< per node: the slot of its buffer, or -1
+  std::vector<int> output_slot;      ///< per output
   std::vector<GraphOutput> outputs;  ///< the graph's, with sums of accumulated ones taken apart
   std::vector<Slot> slots;
   std::vector<bool> accumulates;  ///< per node: added to what its buffer holds already
   std::vector<Region> regions;
-  int last_slot = -1;             ///< the input `last` (T - 1), where a shape has T
+  int last_slot = -1;  ///< the input `last` (T - 1), where a shape has T
 };
 
-/// Promise: every value is computed after what it reads. `keep_for_reverse` gives memory to the values
-/// that Enzyme's reverse pass will want to read instead of computing them again.
+/// Promise: every value is computed after what it reads. `keep_for_reverse` gives memory to the
+/// values that Enzyme's reverse pass will want to read instead of computing them again.
 Schedule make_schedule(const Graph& graph, bool keep_for_reverse);
 
 /// The node whose memory `id` shows in another shape, or `id` itself.

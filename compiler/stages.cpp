@@ -41,11 +41,13 @@ std::vector<std::string> real_outputs(const Graph& graph) {
 
 class StageMaker {
  public:
-  StageMaker(const ModelGraphs& model, bool gradients, bool with_adjoint, const PassObserver& observe)
+  StageMaker(const ModelGraphs& model, bool gradients, bool with_adjoint,
+             const PassObserver& observe)
       : model_(model), gradients_(gradients), with_adjoint_(with_adjoint), observe_(observe) {}
 
   StageGraphs run() {
-    for (size_t k = 0; k < model_.scans.size(); ++k) add(fmt::format("scan.{}", k), model_.scans[k].graph);
+    for (size_t k = 0; k < model_.scans.size(); ++k)
+      add(fmt::format("scan.{}", k), model_.scans[k].graph);
     if (!model_.features.empty()) add("encode", model_.encode);
     add("start", model_.start);
     if (model_.has_proposal) {
@@ -64,7 +66,8 @@ class StageMaker {
       GradientRequest request{"prepare.gradient", {}, {}, {}};
       for (size_t i = 0; i < num_tables; ++i) request.seeds.push_back(tables_.outputs[i].name);
       for (const TracedParam& param : model_.params) request.wrt.push_back(param.name);
-      if (with_adjoint_) request.graph = optimize(adjoint(tables_, request.seeds, request.wrt), observe_);
+      if (with_adjoint_)
+        request.graph = optimize(adjoint(tables_, request.seeds, request.wrt), observe_);
       prepare.gradients.push_back(std::move(request));
     }
     result_.stages.insert(result_.stages.begin(), std::move(prepare));
@@ -82,21 +85,25 @@ class StageMaker {
     std::vector<bool> of_proposal(tables_.nodes.size(), false);
     for (size_t id = 0; id < tables_.nodes.size(); ++id) {
       const Node& node = tables_.nodes[id];
-      of_proposal[id] = node.op == Op::kParam
-                            ? model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal
-                            : std::any_of(node.in.begin(), node.in.end(),
-                                          [&](NodeId in) { return of_proposal[static_cast<size_t>(in)]; });
+      of_proposal[id] =
+          node.op == Op::kParam
+              ? model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal
+              : std::any_of(node.in.begin(), node.in.end(),
+                            [&](NodeId in) { return of_proposal[static_cast<size_t>(in)]; });
     }
     for (const GraphOutput& output : tables_.outputs) {
-      result_.table_groups.push_back(of_proposal[static_cast<size_t>(output.node)] ? ParamGroup::kProposal
-                                                                                   : ParamGroup::kModel);
+      result_.table_groups.push_back(of_proposal[static_cast<size_t>(output.node)]
+                                         ? ParamGroup::kProposal
+                                         : ParamGroup::kModel);
     }
   }
 
   bool is_proposals(const Node& node) const {
-    if (node.op == Op::kParam) return model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal;
+    if (node.op == Op::kParam)
+      return model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal;
     for (size_t i = 0; i < tables_.outputs.size() && i < result_.table_groups.size(); ++i) {
-      if (tables_.outputs[i].name == node.attr.name) return result_.table_groups[i] == ParamGroup::kProposal;
+      if (tables_.outputs[i].name == node.attr.name)
+        return result_.table_groups[i] == ParamGroup::kProposal;
     }
     return node.attr.name.starts_with("later.");
   }
@@ -110,7 +117,8 @@ class StageMaker {
       for (const Node& node : stage.graph.nodes) {
         if ((node.op != Op::kInput && node.op != Op::kParam) || node.type.is_int()) continue;
         if (for_proposal && !is_proposals(node)) continue;
-        if (std::find(request.wrt.begin(), request.wrt.end(), node.attr.name) == request.wrt.end()) {
+        if (std::find(request.wrt.begin(), request.wrt.end(), node.attr.name) ==
+            request.wrt.end()) {
           request.wrt.push_back(node.attr.name);
         }
       }
@@ -137,7 +145,8 @@ const StageGraph& StageGraphs::find(const std::string& name) const {
   throw Error(fmt::format("there is no stage '{}'", name));
 }
 
-StageGraphs make_stages(const ModelGraphs& model, bool gradients, bool with_adjoint, const PassObserver& observe) {
+StageGraphs make_stages(const ModelGraphs& model, bool gradients, bool with_adjoint,
+                        const PassObserver& observe) {
   return StageMaker(model, gradients, with_adjoint, observe).run();
 }
 

@@ -22,12 +22,13 @@ struct StageGraph {
 };
 
 struct StageGraphs {
-  std::vector<StageGraph> stages;          ///< the first is `prepare`
-  std::vector<ParamGroup> table_groups;    ///< per output of prepare: φ if it depends on φ
+  std::vector<StageGraph> stages;        ///< the first is `prepare`
+  std::vector<ParamGroup> table_groups;  ///< per output of prepare: φ if it depends on φ
   const StageGraph& find(const std::string& name) const;
 };
 
 /// `gradients`: ask for them; `with_adjoint`: and make their graphs.
-StageGraphs make_stages(const ModelGraphs& model, bool gradients, bool with_adjoint, const PassObserver& observe = {});
+StageGraphs make_stages(const ModelGraphs& model, bool gradients, bool with_adjoint,
+                        const PassObserver& observe = {});
 
 }  // namespace scry

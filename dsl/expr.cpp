@@ -39,8 +39,10 @@ void want_defined(const Operand& a, const char* op) {
 /// two gradients cancel. All of a = -∞ gives m = 0 and log 0 = -∞.
 Expr log_sum_exp(const Operand& a, Attr keep) {
   const Where w = a.where;
-  const Expr top = stop_gradient(Operand(unary(Op::kFinite, Operand(unary(Op::kMaxOf, a, keep_dimension()), w)), w));
-  const Expr total = unary(Op::kSum, Operand(exp(Operand(binary(Op::kSub, a, Operand(top, w)), w)), w), keep);
+  const Expr top = stop_gradient(
+      Operand(unary(Op::kFinite, Operand(unary(Op::kMaxOf, a, keep_dimension()), w)), w));
+  const Expr total =
+      unary(Op::kSum, Operand(exp(Operand(binary(Op::kSub, a, Operand(top, w)), w)), w), keep);
   const Expr shift = keep.i != 0 ? top : reshape(Operand(top, w), total.shape());
   return binary(Op::kAdd, Operand(shift, w), Operand(log(Operand(total, w)), w));
 }
@@ -64,7 +66,8 @@ TracedPtr leaf(Op op, Type type, Attr attr, Where where) {
 }
 
 Operand::Operand(const Expr& expr, Where where) : expr(expr), where(where) {}
-Operand::Operand(double value, Where where) : expr(constant(Shape{}, {value}, where)), where(where) {}
+Operand::Operand(double value, Where where)
+    : expr(constant(Shape{}, {value}, where)), where(where) {}
 
 SymOperand::SymOperand(int value, Where where)
     : sym(leaf(Op::kConst, Type::integer(value, int64_t{value} + 1),
@@ -198,8 +201,8 @@ Expr slice_rows(Operand a, int start, int length) {
   return unary(Op::kSlice, a, {.i = start, .j = length, .axis = 0});
 }
 Expr update_row(Operand matrix, SymOperand i, Operand row) {
-  return Expr(apply(Op::kUpdateRow, {matrix.expr.node(), i.sym.node(), row.expr.node()}, {},
-                    matrix.where));
+  return Expr(
+      apply(Op::kUpdateRow, {matrix.expr.node(), i.sym.node(), row.expr.node()}, {}, matrix.where));
 }
 Expr one_hot(SymOperand i, int size) {
   return Expr(apply(Op::kOneHot, {i.sym.node()}, {.i = size}, i.where));
@@ -214,7 +217,9 @@ Sym operator==(SymOperand a, SymOperand b) { return binary(Op::kEqual, a, b); }
 Sym operator<(SymOperand a, SymOperand b) { return binary(Op::kLess, a, b); }
 Sym operator>(SymOperand a, SymOperand b) { return binary(Op::kLess, b, a); }
 Sym operator!(SymOperand a) { return binary(Op::kEqual, a, SymOperand(0, a.where)); }
-Sym operator!=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kEqual, a, b), a.where); }
+Sym operator!=(SymOperand a, SymOperand b) {
+  return !SymOperand(binary(Op::kEqual, a, b), a.where);
+}
 Sym operator<=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kLess, b, a), a.where); }
 Sym operator>=(SymOperand a, SymOperand b) { return !SymOperand(binary(Op::kLess, a, b), a.where); }
 Sym operator&&(SymOperand a, SymOperand b) {
@@ -224,8 +229,8 @@ Sym operator||(SymOperand a, SymOperand b) {
   return !SymOperand(binary(Op::kMul, SymOperand(!a, a.where), SymOperand(!b, b.where)), a.where);
 }
 Sym select(SymOperand condition, SymOperand a, SymOperand b) {
-  return Sym(apply(Op::kSelect, {condition.sym.node(), a.sym.node(), b.sym.node()}, {},
-                   condition.where));
+  return Sym(
+      apply(Op::kSelect, {condition.sym.node(), a.sym.node(), b.sym.node()}, {}, condition.where));
 }
 
 }  // namespace scry

@@ -1,5 +1,5 @@
-// What a model file computes with: Expr (a real tensor) and Sym (an integer such as a tag). Both are
-// immutable handles to nodes of an expression; trace() flattens them into a Graph.
+// What a model file computes with: Expr (a real tensor) and Sym (an integer such as a tag). Both
+// are immutable handles to nodes of an expression; trace() flattens them into a Graph.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -61,7 +61,7 @@ class Expr {
 
 /// An argument of an operation: an expression or a number, with the caller's line.
 struct Operand {
-  Operand(const Expr& expr, Where where = Where::here());        // NOLINT: conversion is the purpose
+  Operand(const Expr& expr, Where where = Where::here());  // NOLINT: conversion is the purpose
   Operand(const Parameter& param, Where where = Where::here());  // NOLINT
   Operand(double value, Where where = Where::here());            // NOLINT
   Expr expr;

@@ -9,7 +9,8 @@ namespace {
 uint64_t hash_values(const std::vector<double>& values) {
   uint64_t hash = 14695981039346656037u;
   const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
-  for (size_t i = 0; i < values.size() * sizeof(double); ++i) hash = (hash ^ bytes[i]) * 1099511628211u;
+  for (size_t i = 0; i < values.size() * sizeof(double); ++i)
+    hash = (hash ^ bytes[i]) * 1099511628211u;
   return hash;
 }
 
@@ -81,7 +82,8 @@ NodeId Graph::add_constant(Shape shape, std::vector<double> values, Where where)
 
 NodeId Graph::add_integer(int64_t value, Where where) {
   return add_leaf(Op::kConst, Type::integer(value, value + 1), Axes::none(),
-                  {.data = std::make_shared<std::vector<double>>(1, static_cast<double>(value))}, where);
+                  {.data = std::make_shared<std::vector<double>>(1, static_cast<double>(value))},
+                  where);
 }
 
 NodeId Graph::find_output(std::string_view name) const {
@@ -97,7 +99,8 @@ void verify(const Graph& graph) {
     std::vector<Type> types;
     std::vector<Axes> axes;
     for (NodeId in : node.in) {
-      if (in < 0 || in >= id) throw Error(fmt::format("graph: node %{} uses %{} before it is made", id, in));
+      if (in < 0 || in >= id)
+        throw Error(fmt::format("graph: node %{} uses %{} before it is made", id, in));
       types.push_back(graph[in].type);
       axes.push_back(graph[in].axes);
     }
@@ -112,8 +115,9 @@ void verify(const Graph& graph) {
       throw Error(fmt::format("graph: the output '{}' has no node", output.name));
     }
     if (!output.axes.covers(graph[output.node].axes)) {
-      throw Error(fmt::format("graph: the output '{}' is over {}, but its value over {}", output.name,
-                              to_string(output.axes), to_string(graph[output.node].axes)));
+      throw Error(fmt::format("graph: the output '{}' is over {}, but its value over {}",
+                              output.name, to_string(output.axes),
+                              to_string(graph[output.node].axes)));
     }
   }
 }
@@ -121,16 +125,18 @@ void verify(const Graph& graph) {
 std::string to_string(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
   std::string text = fmt::format("%{} = {}", id, info(node.op).name);
-  for (size_t i = 0; i < node.in.size(); ++i) text += fmt::format("{}%{}", i == 0 ? " " : ", ", node.in[i]);
-  return text + attributes(node) + fmt::format(" : {} @ {}", to_string(node.type), to_string(node.axes));
+  for (size_t i = 0; i < node.in.size(); ++i)
+    text += fmt::format("{}%{}", i == 0 ? " " : ", ", node.in[i]);
+  return text + attributes(node) +
+         fmt::format(" : {} @ {}", to_string(node.type), to_string(node.axes));
 }
 
 std::string to_string(const Graph& graph) {
   std::string text;
   for (NodeId id = 0; id < graph.size(); ++id) text += to_string(graph, id) + "\n";
   for (const GraphOutput& output : graph.outputs) {
-    text += fmt::format("{} {} %{} @ {}\n", output.name, output.accumulate ? "+=" : "=", output.node,
-                        to_string(output.axes));
+    text += fmt::format("{} {} %{} @ {}\n", output.name, output.accumulate ? "+=" : "=",
+                        output.node, to_string(output.axes));
   }
   return text;
 }

@@ -20,19 +20,22 @@ State zero_state(const StateSpec& spec, Where where) {
 }  // namespace
 
 Expr Parameter::expr(Where where) const {
-  return Expr(leaf(Op::kParam, Type::real(info_->shape), {.name = info_->name, .param = info_}, where));
+  return Expr(
+      leaf(Op::kParam, Type::real(info_->shape), {.name = info_->name, .param = info_}, where));
 }
 
 Operand::Operand(const Parameter& param, Where where) : expr(param.expr(where)), where(where) {}
 
 Parameter ParamOwner::param(std::string name, Shape shape, Init init, Where where) {
   if (!shape.is_positive()) {
-    throw ModelError(where, fmt::format("the parameter '{}' has the shape {}; every size must be positive",
-                                        name, to_string(shape)));
+    throw ModelError(
+        where, fmt::format("the parameter '{}' has the shape {}; every size must be positive", name,
+                           to_string(shape)));
   }
   for (const auto& other : params_) {
     if (other->name == name) {
-      throw ModelError(where, fmt::format("the parameter name '{}' is taken; give the layer another", name));
+      throw ModelError(
+          where, fmt::format("the parameter name '{}' is taken; give the layer another", name));
     }
   }
   params_.push_back(std::make_shared<ParamInfo>(ParamInfo{std::move(name), shape, init}));
@@ -47,7 +50,8 @@ std::vector<Expr> scan(Direction direction, const std::vector<int>& sizes,
   std::vector<Expr> before;
   for (size_t i = 0; i < sizes.size(); ++i) {
     scan->previous.push_back(leaf(Op::kInput, Type::real({sizes[i]}),
-                                  {.name = fmt::format("before.{}", i), .axes = Axes::sequence()}, where));
+                                  {.name = fmt::format("before.{}", i), .axes = Axes::sequence()},
+                                  where));
     before.emplace_back(scan->previous.back());
   }
   const std::vector<Expr> after = body(before);
@@ -58,9 +62,10 @@ std::vector<Expr> scan(Direction direction, const std::vector<int>& sizes,
   std::vector<Expr> result;
   for (size_t i = 0; i < after.size(); ++i) {
     if (!after[i].is_defined() || after[i].shape() != Shape{sizes[i]}) {
-      throw ModelError(where, fmt::format("scan: component {} has the shape {}, but is declared as {}", i,
-                                          after[i].is_defined() ? to_string(after[i].shape()) : "nothing",
-                                          to_string(Shape{sizes[i]})));
+      throw ModelError(where,
+                       fmt::format("scan: component {} has the shape {}, but is declared as {}", i,
+                                   after[i].is_defined() ? to_string(after[i].shape()) : "nothing",
+                                   to_string(Shape{sizes[i]})));
     }
     scan->next.push_back(after[i].node());
     result.emplace_back(leaf(Op::kScan, after[i].node()->type,
@@ -73,18 +78,19 @@ Expr Encoding::all(const NameAt& name) const {
   for (const auto& [key, value] : features_) {
     if (key == name.name) return value;
   }
-  throw ModelError(name.where, fmt::format("the encoding has no feature '{}'; does Model::encode return it?",
-                                           name.name));
+  throw ModelError(
+      name.where,
+      fmt::format("the encoding has no feature '{}'; does Model::encode return it?", name.name));
 }
 Expr Encoding::first(const NameAt& name) const { return all(name)[SymOperand(0, name.where)]; }
 Expr Encoding::last(const NameAt& name) const {
-  const Sym position(leaf(Op::kInput, Type::integer(0, 1 << 30), {.name = "last", .axes = Axes::sequence()},
-                          name.where));
+  const Sym position(leaf(Op::kInput, Type::integer(0, 1 << 30),
+                          {.name = "last", .axes = Axes::sequence()}, name.where));
   return all(name)[SymOperand(position, name.where)];
 }
 Expr Encoding::mean(const NameAt& name) const {
-  const Sym last(leaf(Op::kInput, Type::integer(0, 1 << 30), {.name = "last", .axes = Axes::sequence()},
-                      name.where));
+  const Sym last(leaf(Op::kInput, Type::integer(0, 1 << 30),
+                      {.name = "last", .axes = Axes::sequence()}, name.where));
   const Where w = name.where;
   const Expr length = to_real(SymOperand(SymOperand(last, w) + SymOperand(1, w), w));
   return Operand(sum_rows(Operand(all(name), w)), w) / Operand(length, w);

@@ -1,4 +1,5 @@
-// What a user writes: a Model (g, f, s₀; eq:G, eq:s) and a Proposal (f̄, h, c; eq:sbar, eq:Hhat, eq:c).
+// What a user writes: a Model (g, f, s₀; eq:G, eq:s) and a Proposal (f̄, h, c; eq:sbar, eq:Hhat,
+// eq:c).
 #pragma once
 #include <functional>
 #include <memory>
@@ -74,8 +75,7 @@ std::vector<Expr> scan(Direction direction, const std::vector<int>& sizes,
 class Encoding {
  public:
   Encoding() = default;
-  Encoding(std::initializer_list<std::pair<std::string, Expr>> features)
-      : features_(features) {}
+  Encoding(std::initializer_list<std::pair<std::string, Expr>> features) : features_(features) {}
   explicit Encoding(std::vector<std::pair<std::string, Expr>> features)
       : features_(std::move(features)) {}
 
@@ -100,7 +100,9 @@ class Input : public Sym {
   const Sym& position() const { return position_; }
   const Encoding& encoding() const { return encoding_; }
   /// The feature at this position.
-  Expr at(const NameAt& name) const { return encoding_.all(name)[SymOperand(position_, name.where)]; }
+  Expr at(const NameAt& name) const {
+    return encoding_.all(name)[SymOperand(position_, name.where)];
+  }
 
  private:
   Sym position_;

@@ -157,7 +157,8 @@ class Rule {
 
   [[noreturn]] void fail(const std::string& message) const { throw ModelError(where_, message); }
   [[noreturn]] void mismatch(size_t i) const {
-    fail(fmt::format("{}: {} does not fit {}", name(), to_string(shape(i)), to_string(attr_.shape)));
+    fail(
+        fmt::format("{}: {} does not fit {}", name(), to_string(shape(i)), to_string(attr_.shape)));
   }
   [[noreturn]] void mismatch(size_t i, size_t j) const {
     fail(fmt::format("{}: the shapes {} and {} do not fit together", name(), to_string(shape(i)),
@@ -234,7 +235,8 @@ class Rule {
   }
   Type reduction() const {
     want_real(0);
-    if (shape(0).rank() == 0) fail(fmt::format("{}: needs a vector or matrix, got a scalar", name()));
+    if (shape(0).rank() == 0)
+      fail(fmt::format("{}: needs a vector or matrix, got a scalar", name()));
     if (shape(0).rank() == 1) return Type::real(attr_.i != 0 ? Shape{1} : Shape{});
     return Type::real(attr_.i != 0 ? Shape{shape(0)[0], 1} : Shape{shape(0)[0]});
   }

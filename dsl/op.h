@@ -13,28 +13,72 @@ namespace scry {
 
 enum class Op : uint8_t {
   // Leaves.
-  kInput, kParam, kConst, kScan,
+  kInput,
+  kParam,
+  kConst,
+  kScan,
   // Elementwise on reals, with NumPy's broadcasting. Add, Sub, Mul and Select take integers too.
-  kAdd, kSub, kMul, kDiv, kNeg, kExp, kLog, kTanh, kSigmoid, kRelu, kSoftplus, kSqrt, kMin, kMax,
-  kSelect, kIfGreater, kLogDivide, kRatio, kFinite, kStopGradient, kToReal, kExpand,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kNeg,
+  kExp,
+  kLog,
+  kTanh,
+  kSigmoid,
+  kRelu,
+  kSoftplus,
+  kSqrt,
+  kMin,
+  kMax,
+  kSelect,
+  kIfGreater,
+  kLogDivide,
+  kRatio,
+  kFinite,
+  kStopGradient,
+  kToReal,
+  kExpand,
   // Elementwise on integers.
-  kIntDiv, kMod, kEqual, kLess,
+  kIntDiv,
+  kMod,
+  kEqual,
+  kLess,
   // Reductions over the last dimension.
-  kSum, kMaxOf,
+  kSum,
+  kMaxOf,
   kMatMul,
   // Layout.
-  kTranspose, kReshape, kConcat, kSlice,
+  kTranspose,
+  kReshape,
+  kConcat,
+  kSlice,
   // Indexing by a symbol.
-  kRow, kElement, kUpdateRow, kOneHot,
+  kRow,
+  kElement,
+  kUpdateRow,
+  kOneHot,
   // Between the tag axis and a dimension.
-  kCandidates, kAtTag,
+  kCandidates,
+  kAtTag,
   // Sums over axes; only adjoints make them.
-  kSumAxes, kScatter, kMatMulSum,
+  kSumAxes,
+  kScatter,
+  kMatMulSum,
 };
 inline constexpr int kNumOps = static_cast<int>(Op::kMatMulSum) + 1;
 
 /// What an operation is, for passes that treat a whole family alike.
-enum class OpClass : uint8_t { kLeaf, kElementwise, kReduction, kProduct, kLayout, kIndexing, kAxes };
+enum class OpClass : uint8_t {
+  kLeaf,
+  kElementwise,
+  kReduction,
+  kProduct,
+  kLayout,
+  kIndexing,
+  kAxes
+};
 
 struct OpInfo {
   const char* name;

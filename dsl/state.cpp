@@ -12,8 +12,9 @@ StateSpec StateSpec::with(Component component, Where where) const {
   }
   const auto& [name, type] = component;
   if (!type.shape.is_positive() || (type.is_int() && type.hi < 1)) {
-    throw ModelError(where, fmt::format("the state component '{}' has the size {}; it must be positive",
-                                        name, type.is_int() ? std::to_string(type.hi) : to_string(type.shape)));
+    throw ModelError(
+        where, fmt::format("the state component '{}' has the size {}; it must be positive", name,
+                           type.is_int() ? std::to_string(type.hi) : to_string(type.shape)));
   }
   StateSpec copy = *this;
   copy.components_.push_back(std::move(component));
@@ -48,16 +49,18 @@ const Value& State::find(const NameAt& name) const {
 Expr State::operator[](const NameAt& name) const {
   const Value& value = find(name);
   if (value.node()->type.is_int()) {
-    throw ModelError(name.where, fmt::format("the state component '{0}' is a symbol: use sym(\"{0}\")",
-                                             name.name));
+    throw ModelError(
+        name.where,
+        fmt::format("the state component '{0}' is a symbol: use sym(\"{0}\")", name.name));
   }
   return Expr(value.node());
 }
 Sym State::sym(const NameAt& name) const {
   const Value& value = find(name);
   if (!value.node()->type.is_int()) {
-    throw ModelError(name.where, fmt::format("the state component '{0}' is a real tensor: use [\"{0}\"]",
-                                             name.name));
+    throw ModelError(
+        name.where,
+        fmt::format("the state component '{0}' is a real tensor: use [\"{0}\"]", name.name));
   }
   return Sym(value.node());
 }
@@ -74,7 +77,8 @@ State State::checked(const StateSpec& spec, const char* what) const {
     const auto& [name, declared] = components[i];
     const Value& value = values_[i];
     if (value.node() == nullptr) {
-      throw ModelError(where_, fmt::format("{}: the component '{}' was never given a value", what, name));
+      throw ModelError(where_,
+                       fmt::format("{}: the component '{}' was never given a value", what, name));
     }
     const Type& given = value.node()->type;
     const bool fits = declared.is_int() ? given.is_int() && given.lo >= 0 && given.hi <= declared.hi

@@ -36,13 +36,17 @@ StateSpec symbol_state(std::string name, int size, Where where = Where::here());
 /// A component's value.
 class Value {
  public:
-  Value(const Expr& expr, Where where = Where::here()) : node_(expr.node()), where_(where) {}  // NOLINT
-  Value(const Sym& sym, Where where = Where::here()) : node_(sym.node()), where_(where) {}     // NOLINT
-  Value(const Parameter& param, Where where = Where::here())                                   // NOLINT
+  Value(const Expr& expr, Where where = Where::here())
+      : node_(expr.node()), where_(where) {}  // NOLINT
+  Value(const Sym& sym, Where where = Where::here())
+      : node_(sym.node()), where_(where) {}                   // NOLINT
+  Value(const Parameter& param, Where where = Where::here())  // NOLINT
       : Value(Operand(param, where).expr, where) {}
   /// A fixed symbol, or a fixed scalar.
-  Value(int symbol, Where where = Where::here()) : Value(SymOperand(symbol, where).sym, where) {}  // NOLINT
-  Value(double scalar, Where where = Where::here()) : Value(Operand(scalar, where).expr, where) {}  // NOLINT
+  Value(int symbol, Where where = Where::here())
+      : Value(SymOperand(symbol, where).sym, where) {}  // NOLINT
+  Value(double scalar, Where where = Where::here())
+      : Value(Operand(scalar, where).expr, where) {}  // NOLINT
   const TracedPtr& node() const { return node_; }
   Where where() const { return where_; }
 
@@ -53,8 +57,9 @@ class Value {
 
 /// A component's name, with the caller's line.
 struct NameAt {
-  NameAt(const char* name, Where where = Where::here()) : name(name), where(where) {}         // NOLINT
-  NameAt(const std::string& name, Where where = Where::here()) : name(name), where(where) {}  // NOLINT
+  NameAt(const char* name, Where where = Where::here()) : name(name), where(where) {}  // NOLINT
+  NameAt(const std::string& name, Where where = Where::here())
+      : name(name), where(where) {}  // NOLINT
   std::string name;
   Where where;
 };

@@ -113,9 +113,10 @@ class Tracer {
 
   void trace_proposal(const State& next, std::vector<GraphValue> outputs) {
     const State later = state_inputs(graphs_.later, "later.", Axes::sequence());
-    graphs_.end = flatten(named(proposal_->end().checked(graphs_.later, "the end state"),
-                                graphs_.later, "later."));
-    const State back = proposal_->back(later, x_).checked(graphs_.later, "the state that back returns");
+    graphs_.end = flatten(
+        named(proposal_->end().checked(graphs_.later, "the end state"), graphs_.later, "later."));
+    const State back =
+        proposal_->back(later, x_).checked(graphs_.later, "the state that back returns");
     std::vector<GraphValue> back_outputs = named(back, graphs_.later, "next.");
     const Expr to_go = proposal_->to_go(later, x_);
     check_scalar(to_go, back.where(), "to_go returns nothing", "to_go");
@@ -130,7 +131,8 @@ class Tracer {
 
   /// The scan's index among graphs_.scans, made on first sight (so its own operands come first).
   int scan_index(const std::shared_ptr<const Scan>& scan) {
-    if (const auto found = scan_ids_.find(scan.get()); found != scan_ids_.end()) return found->second;
+    if (const auto found = scan_ids_.find(scan.get()); found != scan_ids_.end())
+      return found->second;
     std::vector<GraphValue> outputs;
     ScanGraph out{scan->direction, {}, {}};
     for (size_t i = 0; i < scan->next.size(); ++i) {
@@ -173,8 +175,10 @@ class Tracer {
       case Op::kParam: {
         const auto found = param_ids_.find(attr.param.get());
         if (found == param_ids_.end()) {
-          throw ModelError(traced.where, fmt::format("the parameter '{}' belongs to neither the model "
-                                                     "nor the proposal being compiled", attr.name));
+          throw ModelError(traced.where,
+                           fmt::format("the parameter '{}' belongs to neither the model "
+                                       "nor the proposal being compiled",
+                                       attr.name));
         }
         attr.i = found->second;
         attr.name = graphs_.params[static_cast<size_t>(found->second)].name;
@@ -182,9 +186,10 @@ class Tracer {
       }
       case Op::kScan: {
         const int scan = suspended([&] { return scan_index(attr.scan); });
-        return graph.add_leaf(Op::kInput, traced.type, Axes::sequence(),
-                              {.name = fmt::format("scan.{}.{}", scan, attr.i), .axes = Axes::sequence()},
-                              traced.where);
+        return graph.add_leaf(
+            Op::kInput, traced.type, Axes::sequence(),
+            {.name = fmt::format("scan.{}.{}", scan, attr.i), .axes = Axes::sequence()},
+            traced.where);
       }
       default: {
         std::vector<NodeId> in;
@@ -209,7 +214,8 @@ class Tracer {
         if (node.get() == &traced) return;
       }
     }
-    throw ModelError(traced.where, "scan: the state before a position is used outside the scan's body");
+    throw ModelError(traced.where,
+                     "scan: the state before a position is used outside the scan's body");
   }
 
   const Model& model_;
@@ -224,6 +230,8 @@ class Tracer {
 
 }  // namespace
 
-ModelGraphs trace(const Model& model, const Proposal* proposal) { return Tracer(model, proposal).run(); }
+ModelGraphs trace(const Model& model, const Proposal* proposal) {
+  return Tracer(model, proposal).run();
+}
 
 }  // namespace scry

@@ -34,9 +34,9 @@ struct ModelGraphs {
   StateSpec state, later;
   std::vector<ScanGraph> scans;
   std::vector<std::pair<std::string, int>> features;  ///< the encoding: names and sizes
-  Graph encode;  ///< → enc.NAME at one position
-  Graph start;   ///< → s.NAME (s₀)
-  Graph step;    ///< → score, next.NAME, over prefix × tag (eq:G, eq:s)
+  Graph encode;                                       ///< → enc.NAME at one position
+  Graph start;                                        ///< → s.NAME (s₀)
+  Graph step;  ///< → score, next.NAME, over prefix × tag (eq:G, eq:s)
   bool has_proposal = false;
   Graph end;     ///< → later.NAME (s̄_T)
   Graph back;    ///< → next.NAME, to_go (eq:sbar, eq:Hhat)

@@ -58,10 +58,10 @@ std::string to_string(const Type& type);
 class Axes {
  public:
   constexpr Axes() = default;
-  static constexpr Axes none() { return Axes(0); }        ///< parameters only
-  static constexpr Axes sequence() { return Axes(1); }    ///< x_t, s̄_t, an encoding
-  static constexpr Axes prefix() { return Axes(2); }      ///< s_{t-1}
-  static constexpr Axes tag() { return Axes(4); }         ///< the candidate y_t
+  static constexpr Axes none() { return Axes(0); }      ///< parameters only
+  static constexpr Axes sequence() { return Axes(1); }  ///< x_t, s̄_t, an encoding
+  static constexpr Axes prefix() { return Axes(2); }    ///< s_{t-1}
+  static constexpr Axes tag() { return Axes(4); }       ///< the candidate y_t
 
   constexpr bool has_sequence() const { return (bits_ & 1) != 0; }
   constexpr bool has_prefix() const { return (bits_ & 2) != 0; }

@@ -19,7 +19,8 @@ void* find_block(const std::vector<Block>& blocks, std::string_view name, RealBu
 
 }  // namespace
 
-BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, Parameters& parameters, Gradients* gradients)
+BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, Parameters& parameters,
+                         Gradients* gradients)
     : precision_(program.precision), num_tags_(program.num_tags()), memory_(program.precision, 0) {
   if (!kernel) return;
   kernel_ = &kernel;
@@ -53,7 +54,9 @@ void BoundKernel::grow(const KernelCall& call) {
     return;
   }
   grown_for_ = call;
-  const auto padded = [&](size_t i) { return (kernel_->slots[i].num_elements(call, num_tags_) + 15) / 16 * 16; };
+  const auto padded = [&](size_t i) {
+    return (kernel_->slots[i].num_elements(call, num_tags_) + 15) / 16 * 16;
+  };
   int64_t total = 0;
   for (size_t i : scratch_) total += padded(i);
   if (total > memory_.size()) memory_.reset(total);
@@ -70,10 +73,13 @@ void BoundKernel::run(KernelCall call) {
   for (size_t i = 0; i < kernel_->slots.size(); ++i) {
     const Slot& slot = kernel_->slots[i];
     if (args_[i] == nullptr && slot.num_elements(call, num_tags_) > 0) {
-      throw Error(fmt::format("kernel {}: the slot '{}' was never bound", kernel_->name, slot.name));
+      throw Error(
+          fmt::format("kernel {}: the slot '{}' was never bound", kernel_->name, slot.name));
     }
     if (slot.role == SlotRole::kZeroed) {
-      const size_t size = slot.kind == Kind::kInt ? sizeof(int32_t) : precision_ == Precision::kDouble ? sizeof(double) : sizeof(float);
+      const size_t size = slot.kind == Kind::kInt            ? sizeof(int32_t)
+                          : precision_ == Precision::kDouble ? sizeof(double)
+                                                             : sizeof(float);
       std::memset(args_[i], 0, static_cast<size_t>(slot.num_elements(call, num_tags_)) * size);
     }
   }

@@ -16,8 +16,10 @@ struct AlignedAllocator {
   AlignedAllocator() = default;
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: allocators convert
-  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t{64}); }
+  T* allocate(size_t n) {
+    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+  }
+  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{64}); }
   bool operator==(const AlignedAllocator&) const = default;
 };
 
@@ -25,7 +27,8 @@ struct AlignedAllocator {
 class RealBuffer {
  public:
   RealBuffer() = default;
-  RealBuffer(Precision precision, int64_t size) : precision_(precision), size_(size), bytes_(bytes_for(size)) {}
+  RealBuffer(Precision precision, int64_t size)
+      : precision_(precision), size_(size), bytes_(bytes_for(size)) {}
 
   int64_t size() const { return size_; }
   Precision precision() const { return precision_; }
@@ -48,15 +51,23 @@ class RealBuffer {
   }
   /// The address of element i.
   void* at(int64_t i = 0) { return bytes_.data() + static_cast<size_t>(i) * element_size(); }
-  const void* at(int64_t i = 0) const { return bytes_.data() + static_cast<size_t>(i) * element_size(); }
+  const void* at(int64_t i = 0) const {
+    return bytes_.data() + static_cast<size_t>(i) * element_size();
+  }
 
  private:
-  size_t element_size() const { return precision_ == Precision::kDouble ? sizeof(double) : sizeof(float); }
+  size_t element_size() const {
+    return precision_ == Precision::kDouble ? sizeof(double) : sizeof(float);
+  }
   size_t bytes_for(int64_t size) const { return static_cast<size_t>(size) * element_size(); }
   template <class T>
-  T* as() { return reinterpret_cast<T*>(bytes_.data()); }
+  T* as() {
+    return reinterpret_cast<T*>(bytes_.data());
+  }
   template <class T>
-  const T* as() const { return reinterpret_cast<const T*>(bytes_.data()); }
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes_.data());
+  }
 
   Precision precision_ = Precision::kFloat;
   int64_t size_ = 0;

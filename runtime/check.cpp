@@ -21,7 +21,10 @@ struct Quantity {
 class Checker {
  public:
   Checker(const Program& program, int length, uint64_t seed)
-      : program_(program), parameters_(Parameters::fresh(program, seed)), length_(length), random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
+      : program_(program),
+        parameters_(Parameters::fresh(program, seed)),
+        length_(length),
+        random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
     for (int t = 0; t < length; ++t) {
       x_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.task.x.size())));
       y_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.num_tags())));
@@ -36,11 +39,13 @@ class Checker {
       for (int probe = 0; probe < kDirections + kElements; ++probe) {
         const std::vector<double> direction = pick_direction(block, probe >= kDirections);
         double exact = 0;
-        for (size_t k = 0; k < direction.size(); ++k) exact += direction[k] * gradients.values.get(block.offset + static_cast<int64_t>(k));
+        for (size_t k = 0; k < direction.size(); ++k)
+          exact += direction[k] * gradients.values.get(block.offset + static_cast<int64_t>(k));
         const double slope = finite_difference(quantity, block, direction);
         double error = std::abs(exact - slope) / std::max({1.0, std::abs(exact), std::abs(slope)});
         if (std::isnan(error)) error = INFINITY;
-        if (row.worst_parameter.empty() || error > row.worst_error) row.worst_error = error, row.worst_parameter = block.name;
+        if (row.worst_parameter.empty() || error > row.worst_error)
+          row.worst_error = error, row.worst_parameter = block.name;
       }
     }
     row.ok = row.worst_error <= kGradientTolerance;
@@ -74,16 +79,20 @@ class Checker {
     return direction;
   }
 
-  double value(const Quantity& quantity, const Block& block, const std::vector<double>& direction, double by) {
+  double value(const Quantity& quantity, const Block& block, const std::vector<double>& direction,
+               double by) {
     Parameters moved = parameters_;
-    for (size_t k = 0; k < direction.size(); ++k) moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
+    for (size_t k = 0; k < direction.size(); ++k)
+      moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
     moved.prepare(program_);
     const SequenceScore score = Replay(program_, moved).run(x_, y_);
-    return quantity.score * score.log_score + quantity.proposal * score.log_proposal + quantity.to_go * score.to_go;
+    return quantity.score * score.log_score + quantity.proposal * score.log_proposal +
+           quantity.to_go * score.to_go;
   }
-  /// Five points: error h⁴. A kink (ReLU, max) between the points shows as two slopes that differ; then a
-  /// smaller step steps over it.
-  double finite_difference(const Quantity& quantity, const Block& block, const std::vector<double>& direction) {
+  /// Five points: error h⁴. A kink (ReLU, max) between the points shows as two slopes that differ;
+  /// then a smaller step steps over it.
+  double finite_difference(const Quantity& quantity, const Block& block,
+                           const std::vector<double>& direction) {
     const auto slope = [&](double h) {
       const auto at = [&](double by) { return value(quantity, block, direction, by); };
       return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
@@ -103,7 +112,8 @@ class Checker {
 }  // namespace
 
 std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed) {
-  if (program.precision != Precision::kDouble) throw Error("check_gradients needs a program compiled in double precision");
+  if (program.precision != Precision::kDouble)
+    throw Error("check_gradients needs a program compiled in double precision");
   Checker checker(program, length, seed);
   std::vector<Quantity> quantities{{"G_T by θ", 1, 0, 0, false}};
   if (program.has_proposal()) {

@@ -19,9 +19,9 @@ struct GradientCheckRow {
 /// The largest error that passes.
 inline constexpr double kGradientTolerance = 1e-6;
 
-/// Compares, for a random x and y of this length and fresh parameters, the gradients of every quantity with
-/// five-point finite differences: for each parameter tensor along random directions and at single elements.
-/// The program must be in double precision; throws Error if not.
+/// Compares, for a random x and y of this length and fresh parameters, the gradients of every
+/// quantity with five-point finite differences: for each parameter tensor along random directions
+/// and at single elements. The program must be in double precision; throws Error if not.
 std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed);
 
 }  // namespace scry

@@ -6,7 +6,8 @@
 namespace scry {
 
 Parameters::Parameters(const Program& program)
-    : values(program.precision, program.num_param_elements), tables(program.precision, program.num_table_elements) {}
+    : values(program.precision, program.num_param_elements),
+      tables(program.precision, program.num_table_elements) {}
 
 Parameters Parameters::fresh(const Program& program, uint64_t seed) {
   Parameters parameters(program);
@@ -30,7 +31,8 @@ void Parameters::prepare(const Program& program) {
 }
 
 Gradients::Gradients(const Program& program)
-    : values(program.precision, program.num_param_elements), tables(program.precision, program.num_table_elements) {}
+    : values(program.precision, program.num_param_elements),
+      tables(program.precision, program.num_table_elements) {}
 
 void Gradients::clear() {
   values.clear();

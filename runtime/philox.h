@@ -9,7 +9,8 @@
 namespace scry {
 
 /// Four random words for this key and counter.
-constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
+                                         std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
     counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
@@ -23,7 +24,8 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::a
 class Random {
  public:
   constexpr Random(uint64_t seed, uint32_t stream, uint32_t substream = 0)
-      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)}, counter_{0, 0, stream, substream} {}
+      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
+        counter_{0, 0, stream, substream} {}
 
   constexpr uint32_t word() {
     if (used_ == 4) {

@@ -15,7 +15,8 @@ namespace {
 class StateTrack {
  public:
   StateTrack(Precision precision, std::span<const Component> components) : precision_(precision) {
-    for (const Component& c : components) parts_.push_back({c.name, c.type, RealBuffer(precision, 0), {}, RealBuffer(precision, 0)});
+    for (const Component& c : components)
+      parts_.push_back({c.name, c.type, RealBuffer(precision, 0), {}, RealBuffer(precision, 0)});
   }
   void resize(int64_t positions) {
     for (Part& part : parts_) {
@@ -30,18 +31,21 @@ class StateTrack {
   }
   void bind_gradient(BoundKernel& kernel, const std::string& prefix, int64_t position) {
     for (Part& part : parts_) {
-      if (!part.type.is_int()) kernel.bind("d." + prefix + part.name, part.gradients.at(position * size(part)));
+      if (!part.type.is_int())
+        kernel.bind("d." + prefix + part.name, part.gradients.at(position * size(part)));
     }
   }
   void clear_gradients() {
     for (Part& part : parts_) part.gradients.clear();
   }
-  /// For all tags: `prefix`NAME (values or seeds) from memory of |Y| blocks each, here kept as positions.
+  /// For all tags: `prefix`NAME (values or seeds) from memory of |Y| blocks each, here kept as
+  /// positions.
   void copy_gradient_to(StateTrack& other, int64_t position, int64_t other_position) const {
     for (size_t i = 0; i < parts_.size(); ++i) {
       const int64_t n = size(parts_[i]);
       for (int64_t k = 0; k < n; ++k) {
-        other.parts_[i].gradients.set(other_position * n + k, parts_[i].gradients.get(position * n + k));
+        other.parts_[i].gradients.set(other_position * n + k,
+                                      parts_[i].gradients.get(position * n + k));
       }
     }
   }
@@ -55,7 +59,9 @@ class StateTrack {
     RealBuffer gradients;
   };
   static int64_t size(const Part& part) { return part.type.shape.size(); }
-  size_t real_size() const { return precision_ == Precision::kDouble ? sizeof(double) : sizeof(float); }
+  size_t real_size() const {
+    return precision_ == Precision::kDouble ? sizeof(double) : sizeof(float);
+  }
   static void* value(Part& part, int64_t position) {
     if (part.type.is_int()) return &part.integers[static_cast<size_t>(position)];
     return part.values.at(position * size(part));
@@ -66,12 +72,14 @@ class StateTrack {
 
 std::vector<Component> scan_components(const ScanStage& scan) {
   std::vector<Component> components;
-  for (size_t i = 0; i < scan.sizes.size(); ++i) components.push_back({std::to_string(i), Type::real({scan.sizes[i]})});
+  for (size_t i = 0; i < scan.sizes.size(); ++i)
+    components.push_back({std::to_string(i), Type::real({scan.sizes[i]})});
   return components;
 }
 std::vector<Component> feature_components(const Program& program) {
   std::vector<Component> components;
-  for (const auto& [name, size] : program.features) components.push_back({name, Type::real({size})});
+  for (const auto& [name, size] : program.features)
+    components.push_back({name, Type::real({size})});
   return components;
 }
 
@@ -101,7 +109,8 @@ struct Replay::Impl {
         d_to_go(program.precision, 1),
         d_scores(program.precision, program.num_tags()),
         d_compats(program.precision, program.num_tags()) {
-    for (const ScanStage& scan : program.scans) scans.emplace_back(program.precision, scan_components(scan));
+    for (const ScanStage& scan : program.scans)
+      scans.emplace_back(program.precision, scan_components(scan));
     candidates.resize(program.num_tags());
   }
 
@@ -110,7 +119,8 @@ struct Replay::Impl {
   std::vector<int32_t> x, y;
   int32_t last = 0;
   StateTrack state, candidates, later, encoding;
-  std::vector<StateTrack> scans;  // position p holds the state after p positions of the scan's direction
+  std::vector<StateTrack>
+      scans;  // position p holds the state after p positions of the scan's direction
   RealBuffer score, to_go, scores, compats, d_score, d_to_go, d_scores, d_compats;
   std::vector<std::vector<double>> proposal;  // q(· | prefix) at each step
   std::vector<int32_t> positions;
@@ -136,11 +146,13 @@ struct Replay::Impl {
   // -- Forward --------------------------------------------------------------------------------
 
   void check(std::span<const int> xs, std::span<const int> ys) const {
-    if (xs.size() != ys.size()) throw Error(fmt::format("{} symbols but {} tags", xs.size(), ys.size()));
+    if (xs.size() != ys.size())
+      throw Error(fmt::format("{} symbols but {} tags", xs.size(), ys.size()));
     for (size_t t = 0; t < xs.size(); ++t) {
       if (xs[t] < 0 || xs[t] >= program.task.x.size() || ys[t] < 0 || ys[t] >= program.num_tags()) {
-        throw Error(fmt::format("step {}: the pair ({}, {}) is outside the alphabets of {} symbols and {} tags", t + 1,
-                                xs[t], ys[t], program.task.x.size(), program.num_tags()));
+        throw Error(fmt::format(
+            "step {}: the pair ({}, {}) is outside the alphabets of {} symbols and {} tags", t + 1,
+            xs[t], ys[t], program.task.x.size(), program.num_tags()));
       }
     }
   }
@@ -274,7 +286,8 @@ struct Replay::Impl {
     if (length() == 0) return;
     clear_gradients();
     const bool through_proposal = b != 0 && program.has_proposal();
-    BoundKernel step = bound(through_proposal ? program.extend.gradient : program.advance.gradient, &gradients);
+    BoundKernel step =
+        bound(through_proposal ? program.extend.gradient : program.advance.gradient, &gradients);
     for (int64_t t = length() - 1; t >= 0; --t) {
       if (through_proposal) {
         bind_extend(step, t);
@@ -318,7 +331,8 @@ struct Replay::Impl {
     BoundKernel step = bound(program.extend_proposal, &gradients);
     for (int64_t t = length() - 2; t >= 0; --t) {  // C_T = 0
       bind_extend(step, t);
-      for (int64_t tag = 0; tag < program.num_tags(); ++tag) d_compats.set(tag, b * proposal_slope(t, tag));
+      for (int64_t tag = 0; tag < program.num_tags(); ++tag)
+        d_compats.set(tag, b * proposal_slope(t, tag));
       step.bind("d.compat", d_compats.at());
       later.bind_gradient(step, "later.", t + 1);
       step.run(call());
@@ -364,10 +378,17 @@ struct Replay::Impl {
   }
 };
 
-Replay::Replay(const Program& program, Parameters& parameters) : impl_(std::make_unique<Impl>(program, parameters)) {}
+Replay::Replay(const Program& program, Parameters& parameters)
+    : impl_(std::make_unique<Impl>(program, parameters)) {}
 Replay::~Replay() = default;
-SequenceScore Replay::run(std::span<const int> x, std::span<const int> y) { return impl_->run(x, y); }
-void Replay::add_gradient(Gradients& gradients, double a, double b, double c) { impl_->add_gradient(gradients, a, b, c); }
-void Replay::add_proposal_gradient(Gradients& gradients, double b) { impl_->add_proposal_gradient(gradients, b); }
+SequenceScore Replay::run(std::span<const int> x, std::span<const int> y) {
+  return impl_->run(x, y);
+}
+void Replay::add_gradient(Gradients& gradients, double a, double b, double c) {
+  impl_->add_gradient(gradients, a, b, c);
+}
+void Replay::add_proposal_gradient(Gradients& gradients, double b) {
+  impl_->add_proposal_gradient(gradients, b);
+}
 
 }  // namespace scry

@@ -13,7 +13,8 @@ struct SequenceScore {
   double to_go = 0;         ///< Ĥ_0 (eq:Hhat)
 };
 
-/// Replays taggings through a program's kernels, keeping every state, and differentiates them backwards.
+/// Replays taggings through a program's kernels, keeping every state, and differentiates them
+/// backwards.
 class Replay {
  public:
   Replay(const Program& program, Parameters& parameters);

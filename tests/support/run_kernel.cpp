@@ -10,7 +10,8 @@
 namespace scry::test {
 namespace {
 
-std::vector<char> object_of(const std::vector<KernelPlan>& plans, Precision precision, int num_tags) {
+std::vector<char> object_of(const std::vector<KernelPlan>& plans, Precision precision,
+                            int num_tags) {
   CodegenTimes times;
   return generate_object({plans, precision, num_tags, find_enzyme().path, {}}, times);
 }
@@ -26,14 +27,16 @@ Compiled::Compiled(std::vector<KernelPlan> plans, Precision precision, int num_t
 Values Compiled::run(const std::string& name, const Extent& extent, const Values& inputs) const {
   for (const KernelPlan& plan : plans_) {
     if (plan.name != name) continue;
-    return precision_ == Precision::kDouble ? run_as<double>(plan, extent, inputs) : run_as<float>(plan, extent, inputs);
+    return precision_ == Precision::kDouble ? run_as<double>(plan, extent, inputs)
+                                            : run_as<float>(plan, extent, inputs);
   }
   throw Error("no kernel " + name);
 }
 
 template <class Real>
 Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs) const {
-  KernelCall call{extent.num_rows, extent.num_sequences, extent.max_length(), extent.sequence_of_row.data(), nullptr};
+  KernelCall call{extent.num_rows, extent.num_sequences, extent.max_length(),
+                  extent.sequence_of_row.data(), nullptr};
   // Scratch holds NaN, so that a kernel that reads what it did not write is caught.
   std::vector<std::vector<Real>> reals(plan.slots.size());
   std::vector<std::vector<int32_t>> integers(plan.slots.size());

@@ -10,11 +10,16 @@ namespace scry::test {
 inline std::vector<int> random_symbols(int size, int length, uint64_t seed) {
   Random random(seed, static_cast<uint32_t>(length));
   std::vector<int> symbols;
-  for (int t = 0; t < length; ++t) symbols.push_back(static_cast<int>(random.word() % static_cast<uint32_t>(size)));
+  for (int t = 0; t < length; ++t)
+    symbols.push_back(static_cast<int>(random.word() % static_cast<uint32_t>(size)));
   return symbols;
 }
-inline std::vector<int> random_input(const Task& task, int length, uint64_t seed) { return random_symbols(task.x.size(), length, seed); }
-inline std::vector<int> random_tagging(const Task& task, int length, uint64_t seed) { return random_symbols(task.y.size(), length, seed + 1000); }
+inline std::vector<int> random_input(const Task& task, int length, uint64_t seed) {
+  return random_symbols(task.x.size(), length, seed);
+}
+inline std::vector<int> random_tagging(const Task& task, int length, uint64_t seed) {
+  return random_symbols(task.y.size(), length, seed + 1000);
+}
 
 /// All |Y|^T taggings.
 inline std::vector<std::vector<int>> all_taggings(int num_tags, int length) {

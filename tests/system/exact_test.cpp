@@ -13,14 +13,16 @@ using namespace scry::test;
 namespace {
 
 /// The rows of a parameter's logits, as probabilities.
-std::vector<std::vector<double>> softmax_rows(const Program& program, const Parameters& parameters, const std::string& name) {
+std::vector<std::vector<double>> softmax_rows(const Program& program, const Parameters& parameters,
+                                              const std::string& name) {
   for (const Block& block : program.params) {
     if (block.name != name) continue;
     std::vector<std::vector<double>> rows(static_cast<size_t>(block.shape[0]));
     for (int i = 0; i < block.shape[0]; ++i) {
       double total = 0;
       for (int j = 0; j < block.shape[1]; ++j) {
-        rows[static_cast<size_t>(i)].push_back(std::exp(parameters.values.get(block.offset + i * block.shape[1] + j)));
+        rows[static_cast<size_t>(i)].push_back(
+            std::exp(parameters.values.get(block.offset + i * block.shape[1] + j)));
         total += rows[static_cast<size_t>(i)].back();
       }
       for (double& p : rows[static_cast<size_t>(i)]) p /= total;
@@ -38,7 +40,9 @@ double forward_log_z(const std::vector<int>& x, int num_states, int start, Weigh
   for (int symbol : x) {
     std::vector<double> next(alpha.size(), 0.0);
     for (int from = 0; from < num_states; ++from) {
-      for (int to = 0; to < num_states; ++to) next[static_cast<size_t>(to)] += alpha[static_cast<size_t>(from)] * weight(from, to, symbol);
+      for (int to = 0; to < num_states; ++to)
+        next[static_cast<size_t>(to)] +=
+            alpha[static_cast<size_t>(from)] * weight(from, to, symbol);
     }
     alpha = next;
   }
@@ -52,24 +56,31 @@ double hmm_log_z(const Program& program, const Parameters& parameters, const std
   const auto emission = softmax_rows(program, parameters, "model.emission");
   const int tags = program.num_tags();
   return forward_log_z(x, tags + 1, tags, [&](int from, int to, int symbol) {
-    return to == tags ? 0.0 : transition[static_cast<size_t>(from)][static_cast<size_t>(to)] * emission[static_cast<size_t>(to)][static_cast<size_t>(symbol)];
+    return to == tags ? 0.0
+                      : transition[static_cast<size_t>(from)][static_cast<size_t>(to)] *
+                            emission[static_cast<size_t>(to)][static_cast<size_t>(symbol)];
   });
 }
 
-double oohmm_log_z(const Program& program, const Parameters& parameters, const std::vector<int>& x) {
+double oohmm_log_z(const Program& program, const Parameters& parameters,
+                   const std::vector<int>& x) {
   const auto transition = softmax_rows(program, parameters, "model.transition");
   const auto emission = softmax_rows(program, parameters, "model.emission");
   const int tags = program.num_tags();
-  return forward_log_z(x, static_cast<int>(transition.size()), 0, [&](int from, int to, int symbol) {
-    double p = 0;
-    for (int tag = 0; tag < tags; ++tag) p += emission[static_cast<size_t>(to)][static_cast<size_t>(symbol * tags + tag)];
-    return transition[static_cast<size_t>(from)][static_cast<size_t>(to)] * p;
-  });
+  return forward_log_z(
+      x, static_cast<int>(transition.size()), 0, [&](int from, int to, int symbol) {
+        double p = 0;
+        for (int tag = 0; tag < tags; ++tag)
+          p += emission[static_cast<size_t>(to)][static_cast<size_t>(symbol * tags + tag)];
+        return transition[static_cast<size_t>(from)][static_cast<size_t>(to)] * p;
+      });
 }
 
-void check_exact(const Bundle& bundle, double (*log_z)(const Program&, const Parameters&, const std::vector<int>&)) {
+void check_exact(const Bundle& bundle,
+                 double (*log_z)(const Program&, const Parameters&, const std::vector<int>&)) {
   for (const Precision precision : {Precision::kFloat, Precision::kDouble}) {
-    const Program program = compile(bundle, {.precision = precision, .gradients = false, .use_cache = false});
+    const Program program =
+        compile(bundle, {.precision = precision, .gradients = false, .use_cache = false});
     Parameters parameters = Parameters::fresh(program, 5);
     Replay replay(program, parameters);
     const double tolerance = precision == Precision::kDouble ? 1e-9 : 1e-4;
@@ -89,28 +100,36 @@ void check_exact(const Bundle& bundle, double (*log_z)(const Program&, const Par
 
 }  // namespace
 
-TEST_CASE("the exact proposal of the HMM gives every tagging the weight Z") { check_exact(lesson_01(), hmm_log_z); }
+TEST_CASE("the exact proposal of the HMM gives every tagging the weight Z") {
+  check_exact(lesson_01(), hmm_log_z);
+}
 
-TEST_CASE("the exact proposal of the OOHMM gives every tagging the weight Z") { check_exact(lesson_02(), oohmm_log_z); }
+TEST_CASE("the exact proposal of the OOHMM gives every tagging the weight Z") {
+  check_exact(lesson_02(), oohmm_log_z);
+}
 
 TEST_CASE("the exact lookahead of the OOHMM predicts log Z before the first tag") {
-  const Program program = compile(lesson_02(), {.precision = Precision::kDouble, .gradients = false, .use_cache = false});
+  const Program program = compile(
+      lesson_02(), {.precision = Precision::kDouble, .gradients = false, .use_cache = false});
   Parameters parameters = Parameters::fresh(program, 6);
   Replay replay(program, parameters);
   const std::vector<int> x = random_input(program.task, 5, 3), y(5, 0);
-  // Ĥ_0 = log 1ᵀβ_0 sums over all latent starts; H_0 = Ĥ_0 + C_0 (eq:C), and C_0 = log s̄_0[BOS] ≤ 0.
+  // Ĥ_0 = log 1ᵀβ_0 sums over all latent starts; H_0 = Ĥ_0 + C_0 (eq:C), and C_0 = log s̄_0[BOS] ≤
+  // 0.
   CHECK(replay.run(x, y).to_go >= oohmm_log_z(program, parameters, x));
 }
 
 TEST_CASE("a proposal's probabilities of all taggings sum to 1") {
   for (const Bundle& bundle : {lesson_03(), lesson_04(), lesson_05()}) {
-    const Program program = compile(bundle, {.precision = Precision::kDouble, .gradients = false, .use_cache = false});
+    const Program program =
+        compile(bundle, {.precision = Precision::kDouble, .gradients = false, .use_cache = false});
     Parameters parameters = Parameters::fresh(program, 7);
     Replay replay(program, parameters);
     for (int length = 1; length <= 4; ++length) {
       const std::vector<int> x = random_input(program.task, length, 2);
       double total = 0;
-      for (const std::vector<int>& y : all_taggings(program.num_tags(), length)) total += std::exp(replay.run(x, y).log_proposal);
+      for (const std::vector<int>& y : all_taggings(program.num_tags(), length))
+        total += std::exp(replay.run(x, y).log_proposal);
       CHECK(std::abs(total - 1) < 1e-9);
     }
   }

@@ -14,7 +14,8 @@ using namespace scry::test;
 
 namespace {
 
-Gradients gradients_of(const Program& program, const std::vector<int>& x, const std::vector<int>& y, double a, double b) {
+Gradients gradients_of(const Program& program, const std::vector<int>& x, const std::vector<int>& y,
+                       double a, double b) {
   Parameters parameters = Parameters::fresh(program, 4);
   Gradients gradients(program);
   Replay replay(program, parameters);
@@ -36,10 +37,13 @@ double difference(const Gradients& a, const Gradients& b) {
 }
 
 void check_lesson(const Bundle& bundle, Differentiator differentiator) {
-  const Program program = compile(bundle, {.precision = Precision::kDouble, .differentiator = differentiator, .use_cache = false});
+  const Program program = compile(
+      bundle,
+      {.precision = Precision::kDouble, .differentiator = differentiator, .use_cache = false});
   for (int length = 1; length <= 12; ++length) {
     for (const GradientCheckRow& row : check_gradients(program, length, 1)) {
-      INFO(row.differentiator << ", T = " << length << ", " << row.quantity << ", " << row.worst_parameter << ": " << row.worst_error);
+      INFO(row.differentiator << ", T = " << length << ", " << row.quantity << ", "
+                              << row.worst_parameter << ": " << row.worst_error);
       CHECK(row.ok);
     }
   }
@@ -52,32 +56,41 @@ struct Forbidding : Model {
       : Model({Alphabet::of("a b"), Alphabet::of("0 1 2")}, state("h", 3).and_symbol("tag", 3)),
         table(param("table", {2, 3}, Init::normal(1))) {}
   Step step(const State& s, const Input& x, const Sym& y) const override {
-    const Expr h = tanh(s["h"] + table[x]), forbidden = constant({-INFINITY, 0, 0}), allowed = constant({0, 1, 1});
+    const Expr h = tanh(s["h"] + table[x]), forbidden = constant({-INFINITY, 0, 0}),
+               allowed = constant({0, 1, 1});
     const Expr twice = select(y == 1 && s.sym("tag") == 1, -INFINITY, h[y]);
     const Expr zero = log(normalize(exp(h) * allowed));
-    return {.score = twice + log_softmax(h + forbidden)[y] + zero[y] + logsumexp(h + forbidden), .state = {h, y}};
+    return {.score = twice + log_softmax(h + forbidden)[y] + zero[y] + logsumexp(h + forbidden),
+            .state = {h, y}};
   }
 };
 /// Forbids tag 0 too, and every tag where all candidates are forbidden.
 struct ForbiddingLookahead : Proposal {
   Parameter weight;
-  ForbiddingLookahead() : Proposal(state("b", 3)), weight(param("weight", {3, 3}, Init::normal(1))) {}
-  State back(const State& later, const Input&) const override { return {normalize(exp(matmul(weight, later["b"])))}; }
+  ForbiddingLookahead()
+      : Proposal(state("b", 3)), weight(param("weight", {3, 3}, Init::normal(1))) {}
+  State back(const State& later, const Input&) const override {
+    return {normalize(exp(matmul(weight, later["b"])))};
+  }
   Expr compat(const State& s, const State& later, const Candidates&) const override {
     const Expr all = softmax(s["h"] + constant({-INFINITY, -INFINITY, -INFINITY}));
-    return select(s.sym("tag") == 0, -INFINITY, log(relu(dot(s["h"], later["b"])) + 1e-3)) + sum(all);
+    return select(s.sym("tag") == 0, -INFINITY, log(relu(dot(s["h"], later["b"])) + 1e-3)) +
+           sum(all);
   }
 };
 
 }  // namespace
 
 TEST_CASE("the adjoint's gradients of the HMM, the OOHMM and the tagger equal finite differences") {
-  for (const Bundle& bundle : {lesson_01(), lesson_02(), lesson_03()}) check_lesson(bundle, Differentiator::kAdjoint);
+  for (const Bundle& bundle : {lesson_01(), lesson_02(), lesson_03()})
+    check_lesson(bundle, Differentiator::kAdjoint);
 }
 
-TEST_CASE("Enzyme's gradients of the HMM, the OOHMM and the tagger equal finite differences", "[enzyme]") {
+TEST_CASE("Enzyme's gradients of the HMM, the OOHMM and the tagger equal finite differences",
+          "[enzyme]") {
   if (skip_without_enzyme()) return;
-  for (const Bundle& bundle : {lesson_01(), lesson_02(), lesson_03()}) check_lesson(bundle, Differentiator::kEnzyme);
+  for (const Bundle& bundle : {lesson_01(), lesson_02(), lesson_03()})
+    check_lesson(bundle, Differentiator::kEnzyme);
 }
 
 TEST_CASE("Enzyme's gradients of every lesson equal the adjoint's", "[enzyme]") {
@@ -85,12 +98,17 @@ TEST_CASE("Enzyme's gradients of every lesson equal the adjoint's", "[enzyme]") 
   for (const Bundle& bundle : {lesson_01(), lesson_02(), lesson_03(), lesson_04(), lesson_05()}) {
     for (const Precision precision : {Precision::kFloat, Precision::kDouble}) {
       const auto program = [&](Differentiator differentiator) {
-        return compile(bundle, {.precision = precision, .differentiator = differentiator, .use_cache = false});
+        return compile(
+            bundle, {.precision = precision, .differentiator = differentiator, .use_cache = false});
       };
-      const Program by_enzyme = program(Differentiator::kEnzyme), by_adjoint = program(Differentiator::kAdjoint);
-      const std::vector<int> x = random_input(by_enzyme.task, 9, 1), y = random_tagging(by_enzyme.task, 9, 1);
+      const Program by_enzyme = program(Differentiator::kEnzyme),
+                    by_adjoint = program(Differentiator::kAdjoint);
+      const std::vector<int> x = random_input(by_enzyme.task, 9, 1),
+                             y = random_tagging(by_enzyme.task, 9, 1);
       for (const auto& [a, b] : {std::pair(1.0, 0.0), std::pair(0.5, -2.0)}) {
-        CHECK(difference(gradients_of(by_enzyme, x, y, a, b), gradients_of(by_adjoint, x, y, a, b)) <= (precision == Precision::kDouble ? 1e-9 : 1e-4));
+        CHECK(
+            difference(gradients_of(by_enzyme, x, y, a, b), gradients_of(by_adjoint, x, y, a, b)) <=
+            (precision == Precision::kDouble ? 1e-9 : 1e-4));
       }
     }
   }
@@ -103,21 +121,25 @@ TEST_CASE("forbidden taggings score -∞, and neither they nor their gradients a
   if (has_enzyme()) differentiators.push_back(Differentiator::kEnzyme);
   for (const Differentiator differentiator : differentiators) {
     for (const Precision precision : {Precision::kFloat, Precision::kDouble}) {
-      const Program program = compile(model, lookahead, {.precision = precision, .differentiator = differentiator, .use_cache = false});
+      const Program program =
+          compile(model, lookahead,
+                  {.precision = precision, .differentiator = differentiator, .use_cache = false});
       Parameters parameters = Parameters::fresh(program, 3);
       Replay replay(program, parameters);
       for (const std::vector<int>& y : all_taggings(3, 4)) {
         const std::vector<int> x{0, 1, 1, 0};
         const SequenceScore score = replay.run(x, y);
         bool forbidden = false;
-        for (size_t t = 0; t < y.size(); ++t) forbidden = forbidden || y[t] == 0 || (t > 0 && y[t] == 1 && y[t - 1] == 1);
+        for (size_t t = 0; t < y.size(); ++t)
+          forbidden = forbidden || y[t] == 0 || (t > 0 && y[t] == 1 && y[t - 1] == 1);
         CHECK(std::isfinite(score.log_score) == !forbidden);
         CHECK(!std::isnan(score.log_score));
         CHECK(!std::isnan(score.log_proposal));
         Gradients gradients(program);
         replay.add_gradient(gradients, 1, 1, 1);
         gradients.finish(program, parameters);
-        for (int64_t k = 0; k < gradients.values.size(); ++k) CHECK(std::isfinite(gradients.values.get(k)));
+        for (int64_t k = 0; k < gradients.values.size(); ++k)
+          CHECK(std::isfinite(gradients.values.get(k)));
       }
     }
   }
