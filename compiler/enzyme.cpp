@@ -74,12 +74,19 @@ std::string check_enzyme_plugin(const std::string& path) {
                          "ELF"))
     return "it is not a shared library";
   // The LLVM that it was linked against; loading a second LLVM into the process would crash it.
-  static const std::regex linked(R"(libLLVM(?:\.so\.|-)(\d+))");
-  for (auto match = std::sregex_iterator(bytes.begin(), bytes.end(), linked);
-       match != std::sregex_iterator(); ++match) {
-    if ((*match)[1] != llvm_major())
-      return fmt::format("it is for LLVM {}, but Scry uses LLVM {}", (*match)[1].str(),
-                         llvm_major());
+  constexpr std::string_view kLibrary = "libLLVM";
+  for (size_t at = bytes.find(kLibrary); at != std::string::npos;
+       at = bytes.find(kLibrary, at + 1)) {
+    std::string_view rest = std::string_view(bytes).substr(at + kLibrary.size());
+    if (rest.starts_with(".so.")) {
+      rest.remove_prefix(4);
+    } else if (rest.starts_with("-")) {
+      rest.remove_prefix(1);
+    }
+    const std::string major(rest.substr(0, rest.find_first_not_of("0123456789")));
+    if (!major.empty() && major != llvm_major()) {
+      return fmt::format("it is for LLVM {}, but Scry uses LLVM {}", major, llvm_major());
+    }
   }
   static const std::regex named(R"(Enzyme-(\d+)\.so$)");
   if (std::smatch match; std::regex_search(path, match, named) && match[1] != llvm_major()) {

@@ -31,8 +31,7 @@ class Simplifier {
         return fits(0) ? in(0) : -1;
       case Op::kReshape:
         if (fits(0)) return in(0);
-        return operand(0).op == Op::kReshape ? make(Op::kReshape, {operand(0).in[0]}, node_.attr)
-                                             : -1;
+        return operand(0).op == Op::kReshape ? reshape(operand(0).in[0]) : -1;
       case Op::kSelect:
         return operand(0).op == Op::kConst ? chosen(operand(0).attr.data->front() != 0 ? 1 : 2)
                                            : -1;
@@ -62,6 +61,9 @@ class Simplifier {
     return operand(i).type.shape == node_.type.shape && operand(i).type.kind == node_.type.kind;
   }
   NodeId chosen(size_t i) const { return fits(i) ? in(i) : -1; }
+  NodeId reshape(NodeId id) {
+    return out_[id].type.shape == node_.type.shape ? id : make(Op::kReshape, {id}, node_.attr);
+  }
   NodeId make(Op op, std::vector<NodeId> in, Attr attr = {}) {
     return out_.add(op, std::move(in), std::move(attr), node_.where);
   }

@@ -97,7 +97,7 @@ class Lifter {
 };
 
 /// Which nodes depend on parameters alone. No axes is not enough: a gradient summed over all rows
-/// has none.
+/// has none. Nor are parameters: a row of theirs at the tag varies with it.
 std::vector<bool> find_parameters_only(const Graph& graph) {
   std::vector<bool> result(graph.nodes.size(), false);
   for (size_t id = 0; id < result.size(); ++id) {
@@ -105,7 +105,8 @@ std::vector<bool> find_parameters_only(const Graph& graph) {
     if (info(node.op).cls == OpClass::kLeaf) {
       result[id] = node.op != Op::kInput || node.attr.name.starts_with("table.");
     } else {
-      result[id] = std::all_of(node.in.begin(), node.in.end(),
+      result[id] = node.axes.empty() &&
+                   std::all_of(node.in.begin(), node.in.end(),
                                [&](NodeId in) { return result[static_cast<size_t>(in)]; });
     }
   }

@@ -24,8 +24,9 @@ constexpr std::array kPasses{
     Pass{"share", share},
     Pass{"remove_dead", remove_dead},
 };
-/// Each round only shrinks or lifts; two or three settle every model seen.
-constexpr int kMaxRounds = 8;
+/// Each round only shrinks or lifts; two or three settle every model seen. An index moves through
+/// one elementwise operation a round.
+constexpr int kMaxRounds = 64;
 
 bool same(const Graph& a, const Graph& b) {
   if (a.nodes.size() != b.nodes.size()) return false;

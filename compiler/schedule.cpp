@@ -314,7 +314,12 @@ class Scheduler {
 }  // namespace
 
 NodeId base_of_view(const Graph& graph, NodeId id) {
-  while (graph[id].op == Op::kReshape || graph[id].op == Op::kCandidates) id = graph[id].in[0];
+  const auto is_view = [&](const Node& node) {
+    // The candidates of a value that is the same for every tag are copies of it.
+    return node.op == Op::kReshape ||
+           (node.op == Op::kCandidates && graph[node.in[0]].axes.has_tag());
+  };
+  while (is_view(graph[id])) id = graph[id].in[0];
   return id;
 }
 
