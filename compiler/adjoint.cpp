@@ -39,7 +39,25 @@ void AdjointBuilder::add_slice(size_t i, NodeId gradient, const Attr& slice) {
   if (!needs(i)) return;
   const Axes axes = graph_[in(i)].axes;
   if (graph_[gradient].axes != axes) gradient = make(Op::kSumAxes, {gradient}, {.axes = axes});
-  pending_[static_cast<size_t>(in(i))].parts.push_back({slice, gradient});
+  const Shape shape = graph_[in(i)].type.shape;
+  if (shape.is_static()) {
+    pending_[static_cast<size_t>(in(i))].parts.push_back({slice, gradient});
+  } else {
+    seed(in(i), spread_slice(gradient, shape, slice));
+  }
+}
+
+/// Zeros beside a part of length T cannot be a constant: dY E, where E's rows are the unit vectors
+/// of the slice's columns (or Eᵀ dY, for rows).
+NodeId AdjointBuilder::spread_slice(NodeId gradient, const Shape& shape, const Attr& slice) {
+  const int count = static_cast<int>(slice.j), extent = shape[static_cast<int>(slice.axis)];
+  std::vector<double> units(static_cast<size_t>(count * extent), 0.0);
+  for (int k = 0; k < count; ++k) {
+    units[static_cast<size_t>(k * extent + static_cast<int>(slice.i) + k)] = 1;
+  }
+  const NodeId unit = graph_.add_constant({count, extent}, std::move(units), node().where);
+  return slice.axis == 0 ? make(Op::kMatMul, {unit, gradient}, {.i = 1})
+                         : make(Op::kMatMul, {gradient, unit});
 }
 
 void AdjointBuilder::seed(NodeId id, NodeId gradient) {
@@ -94,29 +112,50 @@ void AdjointBuilder::differentiate(NodeId id, NodeId gradient) {
   if (const auto rule = row(node().op).adjoint; rule != nullptr) rule(*this);
 }
 
+namespace {
+
+bool contains(std::span<const std::string> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_wrt(const Node& node, std::span<const std::string> wrt) {
+  return (node.op == Op::kInput || node.op == Op::kParam) && !node.type.is_int() &&
+         contains(wrt, node.attr.name);
+}
+
+}  // namespace
+
+std::vector<bool> find_active(const Graph& graph, std::span<const std::string> seeds,
+                              std::span<const std::string> wrt) {
+  std::vector<bool> active(graph.nodes.size(), false), reached(graph.nodes.size(), false);
+  const auto at = [](NodeId id) { return static_cast<size_t>(id); };
+  for (size_t id = 0; id < active.size(); ++id) {
+    const Node& node = graph.nodes[id];
+    active[id] = is_wrt(node, wrt) || (row(node.op).adjoint != nullptr && !node.type.is_int() &&
+                                       std::any_of(node.in.begin(), node.in.end(),
+                                                   [&](NodeId in) { return active[at(in)]; }));
+  }
+  for (const GraphOutput& output : graph.outputs) {
+    if (contains(seeds, output.name)) reached[at(output.node)] = true;
+  }
+  for (size_t id = active.size(); id-- > 0;) {
+    active[id] = active[id] && reached[id];
+    for (NodeId in : graph.nodes[id].in) reached[at(in)] = reached[at(in)] || active[id];
+  }
+  return active;
+}
+
 Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
               std::span<const std::string> wrt) {
   Graph result = graph;
   result.outputs.clear();
   const size_t num_forward = graph.nodes.size();
-  const auto is_wrt = [&](const Node& node) {
-    return (node.op == Op::kInput || node.op == Op::kParam) && !node.type.is_int() &&
-           std::find(wrt.begin(), wrt.end(), node.attr.name) != wrt.end();
-  };
-  std::vector<bool> active(num_forward, false);
-  for (size_t id = 0; id < num_forward; ++id) {
-    const Node& node = graph.nodes[id];
-    active[id] = is_wrt(node) || (row(node.op).adjoint != nullptr &&
-                                  std::any_of(node.in.begin(), node.in.end(), [&](NodeId in) {
-                                    return active[static_cast<size_t>(in)];
-                                  }));
-  }
+  const std::vector<bool> active = find_active(graph, seeds, wrt);
   AdjointBuilder builder(result, num_forward);
   builder.set_active(active);
   for (const GraphOutput& output : graph.outputs) {
     const Node node = graph[output.node];
-    if (std::find(seeds.begin(), seeds.end(), output.name) == seeds.end()) continue;
-    if (node.type.is_int() || !active[static_cast<size_t>(output.node)]) continue;
+    if (!contains(seeds, output.name) || !active[static_cast<size_t>(output.node)]) continue;
     NodeId seed = result.add_leaf(Op::kInput, node.type, output.axes,
                                   {.name = "d." + output.name, .axes = output.axes}, node.where);
     if (output.axes != node.axes)
@@ -128,7 +167,7 @@ Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
     if (!active[static_cast<size_t>(id)]) continue;
     const std::optional<NodeId> gradient = builder.take(id);
     if (!gradient) continue;
-    if (is_wrt(graph[id])) {
+    if (is_wrt(graph[id], wrt)) {
       NodeId& total = totals.try_emplace(graph[id].attr.name, *gradient).first->second;
       if (total != *gradient) total = result.add(Op::kAdd, {total, *gradient}, {}, graph[id].where);
     } else {

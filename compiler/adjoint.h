@@ -16,6 +16,11 @@ namespace scry {
 Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
               std::span<const std::string> wrt);
 
+/// Which nodes a gradient flows through: they depend on an input or parameter in `wrt`, and an
+/// output in `seeds` on them, differentiably.
+std::vector<bool> find_active(const Graph& graph, std::span<const std::string> seeds,
+                              std::span<const std::string> wrt);
+
 /// What an operation's adjoint row sees: the node y = op(a, b, …), its gradient dy, and where to
 /// add the operands' gradients.
 class AdjointBuilder {
@@ -58,6 +63,7 @@ class AdjointBuilder {
     std::vector<SlicePart> parts;
   };
   NodeId join_parts(NodeId id, std::vector<SlicePart> parts);
+  NodeId spread_slice(NodeId gradient, const Shape& shape, const Attr& slice);
   NodeId reduce_to(NodeId gradient, const Shape& shape, Axes axes);
 
   Graph& graph_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "compiler/adjoint.h"
-#include "compiler/op_table.h"
 #include "compiler/pass_dead.h"
 
 namespace scry {
@@ -13,37 +12,10 @@ bool contains(std::span<const std::string> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Which nodes a gradient flows through: they depend on an input in `wrt`, and an output on them.
-std::vector<bool> find_active(const Graph& graph, std::span<const std::string> wrt) {
-  std::vector<bool> active(graph.nodes.size(), false), reached(graph.nodes.size(), false);
-  for (size_t id = 0; id < active.size(); ++id) {
-    const Node& node = graph.nodes[id];
-    if (node.op == Op::kInput || node.op == Op::kParam) {
-      active[id] = !node.type.is_int() && contains(wrt, node.attr.name);
-    } else if (row(node.op).adjoint != nullptr) {
-      active[id] = std::any_of(node.in.begin(), node.in.end(),
-                               [&](NodeId in) { return active[static_cast<size_t>(in)]; });
-    }
-  }
-  for (const GraphOutput& output : graph.outputs) reached[static_cast<size_t>(output.node)] = true;
-  for (size_t id = active.size(); id-- > 0;) {
-    active[id] = active[id] && reached[id];
-    for (NodeId in : graph.nodes[id].in)
-      reached[static_cast<size_t>(in)] = reached[static_cast<size_t>(in)] || active[id];
-  }
-  return active;
-}
-
 /// Which nodes' values the gradient is computed from: those that the built-in adjoint keeps.
 std::vector<bool> find_needed(const Graph& graph, std::span<const std::string> seeds,
                               std::span<const std::string> wrt) {
-  const Graph gradient = adjoint(graph, seeds, wrt);
-  std::vector<bool> live(gradient.nodes.size(), false);
-  for (const GraphOutput& output : gradient.outputs) live[static_cast<size_t>(output.node)] = true;
-  for (NodeId id = gradient.size() - 1; id >= 0; --id) {
-    if (!live[static_cast<size_t>(id)]) continue;
-    for (NodeId in : gradient[id].in) live[static_cast<size_t>(in)] = true;
-  }
+  std::vector<bool> live = find_live(adjoint(graph, seeds, wrt));
   live.resize(graph.nodes.size());  // forward nodes come first and keep their numbers
   return live;
 }
@@ -63,7 +35,7 @@ KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const s
                 [&](const GraphOutput& output) { return !contains(seeds, output.name); });
   KernelPlan plan{std::move(name), remove_dead(graph), {}, {}, true, {}, {}, {}};
   plan.schedule = make_schedule(plan.graph, true);
-  plan.active = find_active(plan.graph, wrt);
+  plan.active = find_active(plan.graph, seeds, wrt);
   const std::vector<bool>& active = plan.active;
   std::vector<bool> slot_is_active(plan.schedule.slots.size(), false);
   for (size_t id = 0; id < active.size(); ++id) {

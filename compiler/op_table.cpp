@@ -219,9 +219,12 @@ constexpr OpRow kSum{Op::kSum, nullptr, nullptr,
                      1};
 constexpr OpRow kMaxOf{
     Op::kMaxOf, nullptr, nullptr,
-    // da_i = a_i = y ? dy : 0
+    // da_i = a_i = y ? dy / n : 0, if n elements are the largest
     [](A& b) {
-      b.add(0, b.make(Op::kIfGreater, {kept(b, b.y()), b.in(0), b.number(0), kept(b, b.dy())}));
+      const NodeId is_top =
+          b.make(Op::kIfGreater, {kept(b, b.y()), b.in(0), b.number(0), b.number(1)});
+      const NodeId n = b.make(Op::kSum, {is_top}, {.i = 1});
+      b.add(0, b.make(Op::kMul, {is_top, b.make(Op::kDiv, {kept(b, b.dy()), n})}));
     },
     1};
 constexpr OpRow kMatMul{

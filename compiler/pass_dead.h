@@ -4,4 +4,7 @@
 
 namespace scry {
 Graph remove_dead(const Graph& graph);
+
+/// Which nodes an output needs.
+std::vector<bool> find_live(const Graph& graph);
 }  // namespace scry
