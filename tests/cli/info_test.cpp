@@ -1,0 +1,107 @@
+#include <nlohmann/json.hpp>
+
+#include "compiler/codegen.h"
+#include "compiler/gemm.h"
+#include "runtime/version.h"
+#include "tests/catch.h"
+#include "tests/cli/shell.h"
+
+namespace scry {
+namespace {
+
+using testing::Sandbox;
+using Json = nlohmann::json;
+
+TEST_CASE("info says what this installation has") {
+  const Sandbox box;
+  const auto result = box.program("scry info");
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.empty());
+  for (const std::string& part :
+       {std::string(version()), llvm_version(), host_cpu(), std::string(gemm_isa()),
+        box.cache().string(), std::string("the built-in adjoint: switched off by SCRY_ENZYME=off"),
+        std::string("C++ compiler")}) {
+    CAPTURE(part);
+    CHECK(result.out.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("info --json is one object with the same facts") {
+  const Sandbox box;
+  const Json json = Json::parse(box.program("scry info --json").out);
+  CHECK(json["scry"] == version());
+  CHECK(json["llvm"] == llvm_version());
+  CHECK(json["cpu"]["name"] == host_cpu());
+  CHECK(json["gemm"] == gemm_isa());
+  CHECK(json["differentiator"]["auto"] == "adjoint");
+  CHECK(json["kernel_cache"]["files"] == 0);
+  CHECK(json["compiler"]["problem"] == "");
+}
+
+TEST_CASE("info counts the kernels and models in the cache") {
+  const Sandbox box;
+  testing::write_text(box.path("taggings"), "1 2\tC H\n");
+  REQUIRE(box.program("lesson_01_hmm score --input taggings").exit_code == 0);
+  const Json json = Json::parse(box.program("lesson_01_hmm info --json").out);
+  CHECK(json["kernel_cache"]["files"] == 1);
+  CHECK(json["kernel_cache"]["bytes"].get<int>() > 1000);
+  CHECK(json["model_cache"]["files"] == 0);
+}
+
+TEST_CASE("the version is printed by the command and by the option") {
+  const Sandbox box;
+  CHECK(box.program("scry version").out == std::string("scry ") + version() + "\n");
+  CHECK(box.program("scry --version").out == std::string("scry ") + version() + "\n");
+}
+
+TEST_CASE("every command has a help with an example") {
+  const Sandbox box;
+  for (const std::string command : {"info", "graph", "check", "score", "version"}) {
+    CAPTURE(command);
+    const auto result = box.program("scry " + command + " --help");
+    CHECK(result.exit_code == 0);
+    CHECK(result.out.find("Example:\n  scry " + command) != std::string::npos);
+    const auto of_model = box.program("lesson_01_hmm " + command + " --help");
+    CHECK(of_model.out.find("Example:\n  lesson_01_hmm " + command) != std::string::npos);
+    CHECK(of_model.out.find("MODEL") == std::string::npos);
+  }
+}
+
+TEST_CASE("a usage error is one line and exit code 2") {
+  const Sandbox box;
+  testing::write_text(box.path("notes.txt"), "no model\n");
+  testing::write_text(box.path("x.tsv"), "1\tC\n");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"scry", "give one of the commands info, graph, check, score, version"},
+      {"scry sing", "give one of the commands"},
+      {"scry graph", "give a model file: scry graph MODEL.cpp"},
+      {"scry graph missing.cpp", "there is no file 'missing.cpp'"},
+      {"scry graph notes.txt", "'notes.txt' is not a model file"},
+      {"scry info --loud", "--loud"},
+      {"lesson_01_hmm graph other.cpp", "other.cpp"},
+      {"lesson_01_hmm graph --format png", "--format: 'png' is none of text, dot, json"},
+      {"lesson_01_hmm graph --ir=late", "--ir: 'late' is none of"},
+      {"lesson_01_hmm graph --stage middle",
+       "--stage: there is no 'middle'; this model has prepare"},
+      {"lesson_01_hmm graph --passes --format dot", "--passes and --ir are text"},
+      {"lesson_01_hmm check --lengths 3-1", "--lengths: '3-1' is not a list of lengths"},
+      {"lesson_01_hmm check --lengths 0", "--lengths: '0'"},
+      {"lesson_01_hmm check --lengths 1,,2", "--lengths: '1,,2'"},
+      {"lesson_01_hmm score", "--input is required"},
+      {"lesson_01_hmm score --input missing.tsv", "missing.tsv"},
+      {"lesson_01_hmm score --input x.tsv --seed many", "--seed"},
+      {"lesson_01_hmm score --input x.tsv --seed -1", "--seed"},
+  };
+  for (const auto& [command, message] : cases) {
+    const auto result = box.program(command);
+    CAPTURE(command, result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK(testing::lines_of(result.err).size() == 1);
+    CHECK(result.err.starts_with("scry: "));
+    CHECK(result.err.find(message) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace scry

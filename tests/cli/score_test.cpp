@@ -1,0 +1,150 @@
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/cli/shell.h"
+
+namespace scry {
+namespace {
+
+using testing::lines_of;
+using testing::Sandbox;
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, '\t');) cells.push_back(cell);
+  return cells;
+}
+
+TEST_CASE("scores come back with their lines, one row each") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n\n3\tC\r\n");
+  const auto result = box.program("lesson_01_hmm score --input in.tsv");
+  CHECK(result.exit_code == 0);
+  CHECK(result.err.empty());
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "x\ty\tG_T\tlog_q");
+  REQUIRE(cells_of(lines[1]).size() == 4);
+  CHECK(cells_of(lines[1])[0] == "1 2 3");
+  CHECK(cells_of(lines[1])[1] == "C H H");
+  CHECK(cells_of(lines[2])[0] == "3");
+  CHECK(cells_of(lines[2])[1] == "C");
+}
+
+TEST_CASE("an HMM's exact proposal and its score differ by log Z for every tagging") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "1 3\tC C\n1 3\tC H\n1 3\tH C\n1 3\tH H\n");
+  const std::vector<std::string> lines =
+      lines_of(box.program("lesson_01_hmm score --precision double --input in.tsv").out);
+  REQUIRE(lines.size() == 5);
+  const auto log_z_of = [](const std::string& line) {
+    return std::stod(cells_of(line)[2]) - std::stod(cells_of(line)[3]);
+  };
+  const double log_z = log_z_of(lines[1]);
+  double z = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    z += std::exp(std::stod(cells_of(lines[i])[2]));
+    CHECK(std::abs(log_z_of(lines[i]) - log_z) < 1e-10);
+  }
+  CHECK(std::abs(std::log(z) - log_z) < 1e-10);
+}
+
+TEST_CASE("the same seed gives the same scores, in float and in double, and another seed others") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n");
+  const auto score = [&](const std::string& options) {
+    const auto result = box.program("lesson_03_stress_tagger score --input in.tsv " + options);
+    REQUIRE(result.exit_code == 0);
+    return std::stod(cells_of(lines_of(result.out).at(1)).at(2));
+  };
+  const double first = score("--seed 7");
+  CHECK(score("--seed 7") == first);
+  CHECK(std::abs(score("--seed 7 --precision double") - first) < 1e-3);
+  CHECK(score("--seed 8") != first);
+}
+
+TEST_CASE("the sample of the stress tagger is scored from a file and from standard input alike") {
+  const Sandbox box;
+  const std::string sample = SCRY_SOURCE_DIR "/data/stress-sample.tsv";
+  const auto file =
+      box.program("lesson_03_stress_tagger score -o out.tsv --input '" + sample + "'");
+  CHECK(file.exit_code == 0);
+  CHECK(file.out.empty());
+  const std::string written = testing::read_file(box.path("out.tsv"));
+  CHECK(lines_of(written).size() == 201);
+  CHECK(box.program("lesson_03_stress_tagger score --input - <'" + sample + "'").out == written);
+}
+
+TEST_CASE("an unknown symbol is read as the alphabet's unknown symbol where it has one") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "DET SYM NOUN\tB I I\nDET <unk> NOUN\tB I I\n");
+  const auto result = box.program("lesson_04_encoder_tagger score --input in.tsv");
+  REQUIRE(result.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(result.out);
+  CHECK(cells_of(lines.at(1)).at(0) == "DET SYM NOUN");
+  CHECK(cells_of(lines.at(1)).at(2) == cells_of(lines.at(2)).at(2));
+}
+
+TEST_CASE("a fault in the data is one line with its place, before anything is written") {
+  const Sandbox box;
+  testing::write_text(box.path("out.tsv"), "old");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"1 2\tC H\n1 2 3\tC H\n", "in.tsv:2: 3 symbols but 2 tags"},
+      {"1\tC H\n", "in.tsv:1: 1 symbol but 2 tags"},
+      {"1 2\tC H\n\nQQ 2\tC H\n", "in.tsv:3: 'QQ' is not in the input alphabet"},
+      {"1 2\tC X\n", "in.tsv:1: 'X' is not in the output alphabet"},
+      {"1 2 C H\n", "in.tsv:1: there is no tab between symbols and tags"},
+      {"1\tC\tH\n", "in.tsv:1: there is more than one tab; a line is symbols, a tab, and tags"},
+      {"1 \x01\x1b[2J\tC C\n", "in.tsv:1: '\\x01\\x1b[2J' is not in the input alphabet"},
+      {"\n", "in.tsv: there is no example in it"},
+      {"", "in.tsv: there is no example in it"},
+  };
+  for (const auto& [text, message] : cases) {
+    testing::write_text(box.path("in.tsv"), text);
+    const auto result = box.program("lesson_01_hmm score --input in.tsv -o out.tsv");
+    CAPTURE(text);
+    CHECK(result.exit_code == 1);
+    CHECK(result.out.empty());
+    CHECK(result.err == message + "\n");
+    CHECK(testing::read_file(box.path("out.tsv")) == "old");
+  }
+  CHECK(box.program("lesson_01_hmm score --input .").err == ". is a folder\n");
+}
+
+TEST_CASE("a damaged kernel in the cache is named in one line, and the command succeeds") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
+  const auto first = box.program("lesson_01_hmm score --input in.tsv");
+  REQUIRE(first.exit_code == 0);
+  int num_kernels = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(box.cache())) {
+    if (entry.path().extension() != ".kernels") continue;
+    std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+    ++num_kernels;
+  }
+  REQUIRE(num_kernels == 1);
+  const auto second = box.program("lesson_01_hmm score --input in.tsv");
+  CHECK(second.exit_code == 0);
+  CHECK(second.out == first.out);
+  CHECK(lines_of(second.err).size() == 1);
+  CHECK(second.err.starts_with("scry: the cached kernel " + box.cache().string()));
+  CHECK(second.err.find("is damaged; compiling again") != std::string::npos);
+  const auto third = box.program("lesson_01_hmm score --input in.tsv");
+  CHECK(third.out == first.out);
+  CHECK(third.err.empty());
+}
+
+TEST_CASE("an unwritable cache is named in one line, and the command succeeds") {
+  const Sandbox box;
+  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
+  testing::write_text(box.cache(), "a file where the folder should be");
+  const auto result = box.program("lesson_01_hmm score --input in.tsv");
+  CHECK(result.exit_code == 0);
+  CHECK(lines_of(result.out).size() == 2);
+  CHECK(lines_of(result.err).size() == 1);
+  CHECK(result.err.find("cannot be written") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace scry

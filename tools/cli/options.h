@@ -1,0 +1,41 @@
+// Options that several commands have, with help and errors of one kind.
+#pragma once
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace scry::cli {
+
+/// `--name a|b|c`.
+inline CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
+                               const std::vector<std::string>& choices, const std::string& help) {
+  return app.add_option(name, value, help)
+      ->capture_default_str()
+      ->type_name(fmt::format("{}", fmt::join(choices, "|")))
+      ->check([choices](const std::string& given) {
+        const bool known = std::find(choices.begin(), choices.end(), given) != choices.end();
+        return known ? std::string()
+                     : fmt::format("'{}' is none of {}", given, fmt::join(choices, ", "));
+      });
+}
+
+inline CLI::Option* add_output(CLI::App& app, std::string& path) {
+  return app.add_option("-o,--output", path, "Write here instead of standard output")
+      ->type_name("FILE");
+}
+
+inline CLI::Option* add_seed(CLI::App& app, uint64_t& seed, const std::string& help) {
+  return app.add_option("--seed", seed, help)
+      ->capture_default_str()
+      ->type_name("N")
+      ->check([](const std::string& given) {
+        const bool digits =
+            given.find_first_not_of("0123456789") == std::string::npos && given.size() < 20;
+        return digits ? std::string() : fmt::format("'{}' is not a number such as 1", given);
+      });
+}
+
+}  // namespace scry::cli

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "compiler/compile.h"
+#include "runtime/examples_file.h"
+#include "runtime/parameters.h"
+#include "runtime/replay.h"
+#include "tools/cli/command.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output_file.h"
+
+namespace scry::cli {
+namespace {
+
+struct ScoreOptions {
+  std::string input, precision = "float", output;
+  uint64_t seed = 1;
+};
+
+int run_score(const ScoreOptions& options, const Bundle& bundle) {
+  const std::vector<Example> examples = read_examples(options.input, bundle.model->task());
+  const bool in_double = options.precision == "double";
+  const Program program = compile(
+      bundle,
+      {.precision = in_double ? Precision::kDouble : Precision::kFloat, .gradients = false});
+  Parameters parameters = Parameters::fresh(program, options.seed);
+  Replay replay(program, parameters);
+  const int digits = in_double ? 12 : 5;
+  std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";
+  for (const Example& example : examples) {
+    const SequenceScore score = replay.run(example.x, example.y);
+    text += fmt::format("{}\t{}\t{:.{}f}", example.symbols, example.tags, score.log_score, digits);
+    if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);
+    text += '\n';
+  }
+  write_result(options.output, text);
+  return 0;
+}
+
+}  // namespace
+
+Action declare_score(CLI::App& app) {
+  auto options = std::make_shared<ScoreOptions>();
+  app.add_option("--input", options->input,
+                 "Taggings, one a line: symbols, a tab, and as many tags; - is standard input")
+      ->type_name("FILE")
+      ->required()
+      ->check([](const std::string& path) {
+        return path == "-" ? std::string() : CLI::ExistingPath(path);
+      });
+  add_seed(app, options->seed, "Seed of the parameters");
+  add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
+  add_output(app, options->output);
+  return [options](const Bundle& bundle) { return run_score(*options, bundle); };
+}
+
+}  // namespace scry::cli

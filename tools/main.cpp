@@ -1,0 +1,3 @@
+#include "tools/cli/cli.h"
+
+int main(int argc, char** argv) { return scry::cli::run(argc, argv, scry::registered_model); }
