@@ -6,9 +6,11 @@
 #include <llvm/Support/SHA256.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace scry {
 namespace {
@@ -64,7 +66,9 @@ std::optional<std::vector<char>> KernelCache::load(const std::string& key,
   const std::string path = file_of(key);
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::ostringstream content;
+  content << file.rdbuf();  // not by iterators, which throw where a folder has this name
+  const std::string bytes = content.str();
   if (const std::string fault = check(bytes, key); !fault.empty()) {
     problem = fmt::format("the cached kernel {} {}; compiling again", path, fault);
     std::error_code ignored;
@@ -75,7 +79,10 @@ std::optional<std::vector<char>> KernelCache::load(const std::string& key,
 }
 
 std::string KernelCache::store(const std::string& key, std::span<const char> object) const {
-  const std::string path = file_of(key), beside = fmt::format("{}.{}.tmp", path, getpid());
+  // A name that no other thread or process writes to.
+  static std::atomic<int> count = 0;
+  const std::string path = file_of(key);
+  const std::string beside = fmt::format("{}.{}.{}.tmp", path, getpid(), count++);
   const auto failed = [&] {
     const std::string reason = std::strerror(errno);
     unlink(beside.c_str());

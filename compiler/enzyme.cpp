@@ -68,8 +68,9 @@ EnzymeSearch find_enzyme() {
 
 std::string check_enzyme_plugin(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return "it cannot be read";
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf())) return "it cannot be read";
+  const std::string bytes = content.str();
   if (!bytes.starts_with("\x7f"
                          "ELF"))
     return "it is not a shared library";

@@ -15,7 +15,9 @@ LoopEmitter::LoopEmitter(llvm::Module& module, const Schedule& schedule, const s
     : module_(module),
       schedule_(schedule),
       num_tags_(num_tags),
-      builder_(std::make_unique<llvm::IRBuilder<>>(module.getContext())),
+      builder_(
+          new llvm::IRBuilder<>(module.getContext()),
+          [](llvm::IRBuilderBase* builder) { delete static_cast<llvm::IRBuilder<>*>(builder); }),
       real_(precision == Precision::kDouble ? builder_->getDoubleTy() : builder_->getFloatTy()) {
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
@@ -35,8 +37,6 @@ LoopEmitter::LoopEmitter(llvm::Module& module, const Schedule& schedule, const s
   }
   builder_->SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function_));
 }
-
-LoopEmitter::~LoopEmitter() = default;
 
 void LoopEmitter::describe(llvm::Argument* argument, bool is_int) {
   argument->addAttr(llvm::Attribute::NoAlias);

@@ -27,7 +27,6 @@ class LoopEmitter {
   /// …)`.
   LoopEmitter(llvm::Module& module, const Schedule& schedule, const std::string& name,
               Precision precision, int num_tags);
-  ~LoopEmitter();
 
   llvm::Module& module() { return module_; }
   llvm::IRBuilderBase& builder() { return *builder_; }
@@ -77,7 +76,8 @@ class LoopEmitter {
   llvm::Module& module_;
   const Schedule& schedule_;
   const int num_tags_;
-  std::unique_ptr<llvm::IRBuilderBase> builder_;
+  /// Of a class without a virtual destructor, so with a deleter of its own.
+  std::unique_ptr<llvm::IRBuilderBase, void (*)(llvm::IRBuilderBase*)> builder_;
   llvm::Type* real_;
   llvm::Function* function_;
 };

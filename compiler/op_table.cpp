@@ -271,14 +271,17 @@ constexpr auto scatter_adjoint = [](A& b) {
 };
 constexpr OpRow kRow{Op::kRow, nullptr, nullptr, scatter_adjoint};
 constexpr OpRow kElement{Op::kElement, nullptr, nullptr, scatter_adjoint};
-constexpr OpRow kUpdateRow{Op::kUpdateRow, nullptr, nullptr,
-                           // dA = dY with row i zero, dv = row i of dY
-                           [](A& b) {
-                             const Shape row{b.node().type.shape[1]};
-                             if (b.needs(0))
-                               b.add(0, b.make(Op::kUpdateRow, {b.dy(), b.in(1), b.zeros(row)}));
-                             if (b.needs(2)) b.add(2, b.make(Op::kRow, {b.dy(), b.in(1)}));
-                           }};
+constexpr OpRow kUpdateRow{
+    Op::kUpdateRow, nullptr, nullptr,
+    // dA = dY with row i zero, dv = row i of dY
+    [](A& b) {
+      const Shape row{b.node().type.shape[1]};
+      const NodeId d_row = b.make(Op::kRow, {b.dy(), b.in(1)});
+      // A row of length T cannot be a constant.
+      const NodeId zeros = row.is_static() ? b.zeros(row) : b.make(Op::kMul, {d_row, b.number(0)});
+      if (b.needs(0)) b.add(0, b.make(Op::kUpdateRow, {b.dy(), b.in(1), zeros}));
+      if (b.needs(2)) b.add(2, d_row);
+    }};
 constexpr OpRow kCandidates{
     Op::kCandidates, nullptr, nullptr,
     // da = row y_t of dY
