@@ -200,7 +200,8 @@ class FunctionEmitter {
       for (NodeId id : group.nodes) {
         Value* result = compute(id, i, j);
         store(id, i, j, result);
-        scopes_.back()[key(id, i, j)] = result;
+        // Read back from memory that has no gradient, a stopped gradient stays stopped.
+        if (graph_[id].op != Op::kStopGradient) scopes_.back()[key(id, i, j)] = result;
       }
     };
     const auto is_transpose = [&](NodeId id) { return graph_[id].op == Op::kTranspose; };

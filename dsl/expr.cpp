@@ -35,16 +35,18 @@ void want_defined(const Operand& a, const char* op) {
   }
 }
 
-/// log Σ exp a, as m + log Σ exp(a - m). The maximum m is a constant to the differentiators: its
-/// two gradients cancel. All of a = -∞ gives m = 0 and log 0 = -∞.
-Expr log_sum_exp(const Operand& a, Attr keep) {
+/// m, a - m and log Σ exp(a - m), where m is the largest of a. It is a constant to the
+/// differentiators: its gradients cancel. All of a = -∞ gives m = 0 and log 0 = -∞.
+struct Shifted {
+  Expr top, rest, log_total;
+};
+Shifted shift(const Operand& a, Attr keep) {
   const Where w = a.where;
-  const Expr top = stop_gradient(
-      Operand(unary(Op::kFinite, Operand(unary(Op::kMaxOf, a, keep_dimension()), w)), w));
-  const Expr total =
-      unary(Op::kSum, Operand(exp(Operand(binary(Op::kSub, a, Operand(top, w)), w)), w), keep);
-  const Expr shift = keep.i != 0 ? top : reshape(Operand(top, w), total.shape());
-  return binary(Op::kAdd, Operand(shift, w), Operand(log(Operand(total, w)), w));
+  const Expr largest = unary(Op::kMaxOf, a, keep_dimension());
+  const Expr top = stop_gradient(Operand(unary(Op::kFinite, Operand(largest, w)), w));
+  const Expr rest = binary(Op::kSub, a, Operand(top, w));
+  const Expr total = unary(Op::kSum, Operand(exp(Operand(rest, w)), w), std::move(keep));
+  return {top, rest, log(Operand(total, w))};
 }
 
 Expr filled(Shape shape, double value, Where where) {
@@ -130,12 +132,18 @@ Expr mean(Operand a) {
   return binary(Op::kMul, Operand(unary(Op::kSum, a), a.where), Operand(1.0 / count, a.where));
 }
 Expr max_of(Operand a) { return unary(Op::kMaxOf, a); }
-Expr logsumexp(Operand a) { return log_sum_exp(a, {}); }
+Expr logsumexp(Operand a) {
+  const auto [top, rest, log_total] = shift(a, {});
+  const Expr m = reshape(Operand(top, a.where), log_total.shape());
+  return binary(Op::kAdd, Operand(m, a.where), Operand(log_total, a.where));
+}
 Expr sum_rows(Operand a) { return unary(Op::kSum, Operand(transpose(a), a.where)); }
 Expr max_rows(Operand a) { return unary(Op::kMaxOf, Operand(transpose(a), a.where)); }
 
+/// (a - m) - log Σ exp(a - m): far from 0, a - log Σ exp a would lose the digits that count.
 Expr log_softmax(Operand a) {
-  return binary(Op::kLogDivide, a, Operand(log_sum_exp(a, keep_dimension()), a.where));
+  const auto [top, rest, log_total] = shift(a, keep_dimension());
+  return binary(Op::kLogDivide, Operand(rest, a.where), Operand(log_total, a.where));
 }
 Expr softmax(Operand a) { return unary(Op::kExp, Operand(log_softmax(a), a.where)); }
 Expr normalize(Operand a) {

@@ -86,8 +86,9 @@ class Tracer {
   static void check_scalar(const Expr& expr, Where where, const char* missing, const char* what) {
     if (!expr.is_defined()) throw ModelError(where, missing);
     if (expr.node()->type.is_int() || expr.shape().rank() != 0) {
-      throw ModelError(expr.node()->where, fmt::format("{} must be a scalar, but is {}", what,
-                                                       to_string(expr.node()->type)));
+      const Where at = expr.node()->where.line != 0 ? expr.node()->where : where;
+      throw ModelError(
+          at, fmt::format("{} must be a scalar, but is {}", what, to_string(expr.node()->type)));
     }
   }
 
@@ -101,12 +102,18 @@ class Tracer {
         throw ModelError(value.is_defined() ? value.node()->where : Where::here(),
                          fmt::format("the encoding '{}' must be a vector per position", name));
       }
+      for (const auto& [other, size] : graphs_.features) {
+        if (other != name) continue;
+        throw ModelError(value.node()->where, fmt::format("the encoding '{}' stands twice", name));
+      }
       graphs_.features.emplace_back(name, value.size());
       outputs.push_back({"enc." + name, value.node()});
       seen.emplace_back(name, Expr(leaf(Op::kInput, Type::real({kLength, value.size()}),
                                         {.name = "enc." + name, .axes = Axes::sequence()}, {})));
     }
+    in_encode_ = true;
     graphs_.encode = flatten(outputs);
+    in_encode_ = false;
     encoding_ = Encoding(std::move(seen));
     x_ = Input(x, int_input("t", kMaxLength, Axes::sequence()), encoding_);
   }
@@ -185,6 +192,11 @@ class Tracer {
         return graph.add_leaf(Op::kParam, traced.type, Axes::none(), attr, traced.where);
       }
       case Op::kScan: {
+        if (!in_encode_) {
+          throw ModelError(traced.where,
+                           "scan: a recurrence over all of x is used outside encode(); return it "
+                           "from encode() and read it from the encoding");
+        }
         const int scan = suspended([&] { return scan_index(attr.scan); });
         return graph.add_leaf(
             Op::kInput, traced.type, Axes::sequence(),
@@ -224,6 +236,7 @@ class Tracer {
   std::map<const ParamInfo*, int> param_ids_;
   std::map<const Scan*, int> scan_ids_;
   const Scan* current_scan_ = nullptr;
+  bool in_encode_ = false;  // where alone recurrences may be used
   Encoding encoding_;
   Input x_{int_input("x", 1, Axes::sequence()), int_input("t", 1, Axes::sequence()), {}};
 };

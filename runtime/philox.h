@@ -20,6 +20,12 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
   return counter;
 }
 
+/// In (0, 1), evenly spaced, of the first 52 bits: with more, the largest would round to 1.
+constexpr double unit_interval(uint32_t high, uint32_t low) {
+  const uint64_t bits = (uint64_t{high} << 20) ^ (low >> 12);
+  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
+}
+
 /// A stream of numbers named by a seed and up to two more integers.
 class Random {
  public:
@@ -35,10 +41,10 @@ class Random {
     }
     return block_[static_cast<size_t>(used_++)];
   }
-  /// In (0, 1), with 53 bits.
+  /// In (0, 1).
   constexpr double uniform() {
-    const uint64_t bits = (uint64_t{word()} << 21) ^ (word() >> 11);
-    return (static_cast<double>(bits) + 0.5) * 0x1p-53;
+    const uint32_t high = word();
+    return unit_interval(high, word());
   }
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform()));
