@@ -8,16 +8,16 @@
 
 namespace scry {
 
-NodeId AdjointBuilder::zeros(const Shape& shape) {
+NodeId AdjointBuilder::zeros(Shape shape) {
   return graph_.add_constant(shape, std::vector<double>(static_cast<size_t>(shape.size()), 0.0),
                              node().where);
 }
 
-NodeId AdjointBuilder::reshape(NodeId id, const Shape& shape) {
+NodeId AdjointBuilder::reshape(NodeId id, Shape shape) {
   return graph_[id].type.shape == shape ? id : make(Op::kReshape, {id}, {.shape = shape});
 }
 
-NodeId AdjointBuilder::reduce_to(NodeId gradient, const Shape& shape, Axes axes) {
+NodeId AdjointBuilder::reduce_to(NodeId gradient, Shape shape, Axes axes) {
   const Shape from = graph_[gradient].type.shape;
   if (from != shape) {
     const bool rows_too = from.rank() == 2 && shape.rows() == 1 && from[0] != 1;

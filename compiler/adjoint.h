@@ -43,8 +43,9 @@ class AdjointBuilder {
     return graph_.add(op, std::move(in), std::move(attr), node().where);
   }
   NodeId number(double value) { return graph_.add_scalar(value, node().where); }
-  NodeId zeros(const Shape& shape);
-  NodeId reshape(NodeId id, const Shape& shape);
+  NodeId zeros(Shape shape);
+  /// By value: adding a node moves those that a reference would point into.
+  NodeId reshape(NodeId id, Shape shape);
 
   // For adjoint().
   void set_active(std::vector<bool> active) { active_ = std::move(active); }
@@ -64,7 +65,7 @@ class AdjointBuilder {
   };
   NodeId join_parts(NodeId id, std::vector<SlicePart> parts);
   NodeId spread_slice(NodeId gradient, const Shape& shape, const Attr& slice);
-  NodeId reduce_to(NodeId gradient, const Shape& shape, Axes axes);
+  NodeId reduce_to(NodeId gradient, Shape shape, Axes axes);
 
   Graph& graph_;
   std::vector<Pending> pending_;
