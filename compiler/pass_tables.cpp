@@ -105,9 +105,9 @@ std::vector<bool> find_parameters_only(const Graph& graph) {
     if (info(node.op).cls == OpClass::kLeaf) {
       result[id] = node.op != Op::kInput || node.attr.name.starts_with("table.");
     } else {
-      result[id] = node.axes.empty() &&
-                   std::all_of(node.in.begin(), node.in.end(),
-                               [&](NodeId in) { return result[static_cast<size_t>(in)]; });
+      result[id] = node.axes.empty() && std::all_of(node.in.begin(), node.in.end(), [&](NodeId in) {
+                     return result[static_cast<size_t>(in)];
+                   });
     }
   }
   return result;

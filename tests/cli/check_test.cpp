@@ -9,8 +9,8 @@
 namespace scry {
 namespace {
 
-using testing::lines_of;
-using testing::Sandbox;
+using test::lines_of;
+using test::Sandbox;
 
 TEST_CASE("check has one row for each length and says that all gradients agree") {
   const Sandbox box;
@@ -52,9 +52,9 @@ TEST_CASE("check compares the adjoint and Enzyme where the plugin is found") {
 TEST_CASE("a file that is no plugin for this LLVM is named in one line, and the adjoint is used") {
   const Sandbox box;
   const cli::BuildConf conf = cli::parse_build_conf(
-      testing::read_file(SCRY_BIN_DIR "/../share/scry/build.conf"), "build.conf", "");
-  testing::write_text(box.path("text.so"), "not a library\n");
-  testing::write_text(box.path("old.cpp"), "extern const char linked[] = \"libLLVM-13.so.1\";\n");
+      test::read_file(SCRY_BIN_DIR "/../share/scry/build.conf"), "build.conf", "");
+  test::write_text(box.path("text.so"), "not a library\n");
+  test::write_text(box.path("old.cpp"), "extern const char linked[] = \"libLLVM-13.so.1\";\n");
   REQUIRE(box.run(conf.compiler + " -shared -fPIC old.cpp -o old.so").exit_code == 0);
   const std::vector<std::pair<std::string, std::string>> cases{
       {"text.so", "it is not a shared library"},

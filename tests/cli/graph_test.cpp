@@ -7,7 +7,7 @@
 namespace scry {
 namespace {
 
-using testing::Sandbox;
+using test::Sandbox;
 using Json = nlohmann::json;
 
 /// The stages of a lesson, by name.
@@ -112,7 +112,7 @@ TEST_CASE("the DOT text is one digraph that Graphviz accepts") {
   const Sandbox box;
   for (const std::string lesson : {"lesson_03_stress_tagger", "lesson_04_encoder_tagger"}) {
     REQUIRE(box.program(lesson + " graph --gradients --format dot -o graph.dot").exit_code == 0);
-    const std::string dot = testing::read_file(box.path("graph.dot"));
+    const std::string dot = test::read_file(box.path("graph.dot"));
     CHECK(dot.starts_with("digraph scry {"));
     CHECK(std::count(dot.begin(), dot.end(), '{') == std::count(dot.begin(), dot.end(), '}'));
     CHECK(std::count(dot.begin(), dot.end(), '"') % 2 == 0);
@@ -180,9 +180,9 @@ TEST_CASE("LLVM's code is shown before and after Enzyme") {
 
 TEST_CASE("an output file is written whole and replaces what was there") {
   const Sandbox box;
-  testing::write_text(box.path("graph.txt"), "old");
+  test::write_text(box.path("graph.txt"), "old");
   REQUIRE(box.program("lesson_01_hmm graph -o graph.txt").exit_code == 0);
-  CHECK(testing::read_file(box.path("graph.txt")).starts_with("prepare"));
+  CHECK(test::read_file(box.path("graph.txt")).starts_with("prepare"));
   const auto result = box.program("lesson_01_hmm graph -o nowhere/graph.txt");
   CHECK(result.exit_code == 1);
   CHECK(result.err == "scry: nowhere/graph.txt cannot be written: No such file or directory\n");

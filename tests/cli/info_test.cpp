@@ -9,7 +9,7 @@
 namespace scry {
 namespace {
 
-using testing::Sandbox;
+using test::Sandbox;
 using Json = nlohmann::json;
 
 TEST_CASE("info says what this installation has") {
@@ -40,7 +40,7 @@ TEST_CASE("info --json is one object with the same facts") {
 
 TEST_CASE("info counts the kernels and models in the cache") {
   const Sandbox box;
-  testing::write_text(box.path("taggings"), "1 2\tC H\n");
+  test::write_text(box.path("taggings"), "1 2\tC H\n");
   REQUIRE(box.program("lesson_01_hmm score --input taggings").exit_code == 0);
   const Json json = Json::parse(box.program("lesson_01_hmm info --json").out);
   CHECK(json["kernel_cache"]["files"] == 1);
@@ -69,8 +69,8 @@ TEST_CASE("every command has a help with an example") {
 
 TEST_CASE("a usage error is one line and exit code 2") {
   const Sandbox box;
-  testing::write_text(box.path("notes.txt"), "no model\n");
-  testing::write_text(box.path("x.tsv"), "1\tC\n");
+  test::write_text(box.path("notes.txt"), "no model\n");
+  test::write_text(box.path("x.tsv"), "1\tC\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"scry", "give one of the commands info, graph, check, score, version"},
       {"scry sing", "give one of the commands"},
@@ -97,7 +97,7 @@ TEST_CASE("a usage error is one line and exit code 2") {
     CAPTURE(command, result.err);
     CHECK(result.exit_code == 2);
     CHECK(result.out.empty());
-    CHECK(testing::lines_of(result.err).size() == 1);
+    CHECK(test::lines_of(result.err).size() == 1);
     CHECK(result.err.starts_with("scry: "));
     CHECK(result.err.find(message) != std::string::npos);
   }

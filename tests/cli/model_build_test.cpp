@@ -6,8 +6,8 @@
 namespace scry {
 namespace {
 
-using testing::lines_of;
-using testing::Sandbox;
+using test::lines_of;
+using test::Sandbox;
 
 const char* const kModel = R"(#include <scry.h>
 #include "sizes.h"
@@ -39,9 +39,9 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
   const Sandbox box;
   const std::string building = "scry: building models/bigram.cpp …\n";
   std::filesystem::create_directory(box.path("models"));
-  testing::write_text(box.path("models/bigram.cpp"), kModel);
-  testing::write_text(box.path("models/sizes.h"), "constexpr double kScale = 1;\n");
-  testing::write_text(box.path("in.tsv"), "a b\t0 1\n");
+  test::write_text(box.path("models/bigram.cpp"), kModel);
+  test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 1;\n");
+  test::write_text(box.path("in.tsv"), "a b\t0 1\n");
   // The options stand on both sides of the model file.
   const std::string score = "scry score --seed 3 models/bigram.cpp --input in.tsv";
 
@@ -56,13 +56,13 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
   CHECK(again.out == first.out);
   CHECK(box.program("scry graph models/bigram.cpp --stage score --format=json").err.empty());
 
-  testing::write_text(box.path("models/sizes.h"), "constexpr double kScale = 2;\n");
+  test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 2;\n");
   const auto changed = box.program(score);
   CHECK(changed.exit_code == 0);
   CHECK(changed.err == building);
   CHECK(changed.out != first.out);
 
-  testing::write_text(box.path("models/sizes.h"), "constexpr double kScale = 1;\n");
+  test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 1;\n");
   const auto back = box.program(score);
   CHECK(back.err.empty());
   CHECK(back.out == first.out);
@@ -71,22 +71,22 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
 
 TEST_CASE("several commands may build the same model file at once") {
   const Sandbox box;
-  testing::write_text(box.path("bigram.cpp"), kModel);
-  testing::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
+  test::write_text(box.path("bigram.cpp"), kModel);
+  test::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
   const std::string scry = SCRY_BIN_DIR "/scry graph bigram.cpp --stage score";
   const auto result = box.run("sh -c '" + scry + " >a & " + scry + " >b & wait'");
   CHECK(result.exit_code == 0);
-  CHECK(lines_of(testing::read_file(box.path("a"))).size() > 3);
-  CHECK(testing::read_file(box.path("a")) == testing::read_file(box.path("b")));
+  CHECK(lines_of(test::read_file(box.path("a"))).size() > 3);
+  CHECK(test::read_file(box.path("a")) == test::read_file(box.path("b")));
   CHECK(built_programs(box).size() == 1);
 }
 
 TEST_CASE("a C++ error in a model file is one line at its place, with the full log's name") {
   const Sandbox box;
-  testing::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
+  test::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
   std::string text = kModel;
   text.replace(text.find("table[s.sym(\"tag\")][y]"), 22, "tanh(y)");
-  testing::write_text(box.path("wrong.cpp"), text);
+  test::write_text(box.path("wrong.cpp"), text);
   const auto result = box.program("scry graph wrong.cpp");
   CHECK(result.exit_code == 1);
   CHECK(result.out.empty());
@@ -96,14 +96,14 @@ TEST_CASE("a C++ error in a model file is one line at its place, with the full l
   CHECK(lines[1].starts_with("wrong.cpp:11: "));
   CHECK(lines[1].find("Sym") != std::string::npos);
   const size_t at = lines[1].find("(full log: ") + 11;
-  const std::string log = testing::read_file(lines[1].substr(at, lines[1].size() - at - 1));
+  const std::string log = test::read_file(lines[1].substr(at, lines[1].size() - at - 1));
   CHECK(log.find("wrong.cpp:11:") != std::string::npos);
   CHECK(built_programs(box).empty());
 }
 
 TEST_CASE("a file without SCRY_MODEL() is refused in one line") {
   const Sandbox box;
-  testing::write_text(box.path("none.cpp"), "#include <scry.h>\n");
+  test::write_text(box.path("none.cpp"), "#include <scry.h>\n");
   CHECK(box.program("scry graph none.cpp").exit_code == 1);
   CHECK(box.program("scry graph none.cpp").err ==
         "none.cpp: there is no SCRY_MODEL() in it: end it with SCRY_MODEL() { return {model}; }\n");
@@ -154,7 +154,7 @@ SCRY_MODEL() {
 TEST_CASE("every mistake in a model file is one line that starts with its place") {
   const Sandbox box;
   std::filesystem::create_directory(box.path("my models"));
-  testing::write_text(box.path("my models/bad.cpp"), kBadModels);
+  test::write_text(box.path("my models/bad.cpp"), kBadModels);
   REQUIRE(box.program("scry graph 'my models/bad.cpp'").exit_code == 0);
   const std::vector<std::string> lines = lines_of(kBadModels);
   const auto line_of = [&](const std::string& mistake) {

@@ -6,8 +6,8 @@
 namespace scry {
 namespace {
 
-using testing::lines_of;
-using testing::Sandbox;
+using test::lines_of;
+using test::Sandbox;
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
@@ -18,7 +18,7 @@ std::vector<std::string> cells_of(const std::string& line) {
 
 TEST_CASE("scores come back with their lines, one row each") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n\n3\tC\r\n");
+  test::write_text(box.path("in.tsv"), "1 2 3\tC H H\n\n3\tC\r\n");
   const auto result = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(result.exit_code == 0);
   CHECK(result.err.empty());
@@ -34,7 +34,7 @@ TEST_CASE("scores come back with their lines, one row each") {
 
 TEST_CASE("an HMM's exact proposal and its score differ by log Z for every tagging") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "1 3\tC C\n1 3\tC H\n1 3\tH C\n1 3\tH H\n");
+  test::write_text(box.path("in.tsv"), "1 3\tC C\n1 3\tC H\n1 3\tH C\n1 3\tH H\n");
   const std::vector<std::string> lines =
       lines_of(box.program("lesson_01_hmm score --precision double --input in.tsv").out);
   REQUIRE(lines.size() == 5);
@@ -52,7 +52,7 @@ TEST_CASE("an HMM's exact proposal and its score differ by log Z for every taggi
 
 TEST_CASE("the same seed gives the same scores, in float and in double, and another seed others") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n");
+  test::write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n");
   const auto score = [&](const std::string& options) {
     const auto result = box.program("lesson_03_stress_tagger score --input in.tsv " + options);
     REQUIRE(result.exit_code == 0);
@@ -71,14 +71,14 @@ TEST_CASE("the sample of the stress tagger is scored from a file and from standa
       box.program("lesson_03_stress_tagger score -o out.tsv --input '" + sample + "'");
   CHECK(file.exit_code == 0);
   CHECK(file.out.empty());
-  const std::string written = testing::read_file(box.path("out.tsv"));
+  const std::string written = test::read_file(box.path("out.tsv"));
   CHECK(lines_of(written).size() == 201);
   CHECK(box.program("lesson_03_stress_tagger score --input - <'" + sample + "'").out == written);
 }
 
 TEST_CASE("an unknown symbol is read as the alphabet's unknown symbol where it has one") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "DET SYM NOUN\tB I I\nDET <unk> NOUN\tB I I\n");
+  test::write_text(box.path("in.tsv"), "DET SYM NOUN\tB I I\nDET <unk> NOUN\tB I I\n");
   const auto result = box.program("lesson_04_encoder_tagger score --input in.tsv");
   REQUIRE(result.exit_code == 0);
   const std::vector<std::string> lines = lines_of(result.out);
@@ -88,7 +88,7 @@ TEST_CASE("an unknown symbol is read as the alphabet's unknown symbol where it h
 
 TEST_CASE("a fault in the data is one line with its place, before anything is written") {
   const Sandbox box;
-  testing::write_text(box.path("out.tsv"), "old");
+  test::write_text(box.path("out.tsv"), "old");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"1 2\tC H\n1 2 3\tC H\n", "in.tsv:2: 3 symbols but 2 tags"},
       {"1\tC H\n", "in.tsv:1: 1 symbol but 2 tags"},
@@ -101,20 +101,20 @@ TEST_CASE("a fault in the data is one line with its place, before anything is wr
       {"", "in.tsv: there is no example in it"},
   };
   for (const auto& [text, message] : cases) {
-    testing::write_text(box.path("in.tsv"), text);
+    test::write_text(box.path("in.tsv"), text);
     const auto result = box.program("lesson_01_hmm score --input in.tsv -o out.tsv");
     CAPTURE(text);
     CHECK(result.exit_code == 1);
     CHECK(result.out.empty());
     CHECK(result.err == message + "\n");
-    CHECK(testing::read_file(box.path("out.tsv")) == "old");
+    CHECK(test::read_file(box.path("out.tsv")) == "old");
   }
   CHECK(box.program("lesson_01_hmm score --input .").err == ". is a folder\n");
 }
 
 TEST_CASE("a damaged kernel in the cache is named in one line, and the command succeeds") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
+  test::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
   const auto first = box.program("lesson_01_hmm score --input in.tsv");
   REQUIRE(first.exit_code == 0);
   int num_kernels = 0;
@@ -137,8 +137,8 @@ TEST_CASE("a damaged kernel in the cache is named in one line, and the command s
 
 TEST_CASE("an unwritable cache is named in one line, and the command succeeds") {
   const Sandbox box;
-  testing::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
-  testing::write_text(box.cache(), "a file where the folder should be");
+  test::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");
+  test::write_text(box.cache(), "a file where the folder should be");
   const auto result = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(result.exit_code == 0);
   CHECK(lines_of(result.out).size() == 2);

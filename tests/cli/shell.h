@@ -1,21 +1,20 @@
 // Runs the real programs, as a user would.
 #pragma once
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
 
-namespace scry::testing {
+#include "tests/support/temp_folder.h"
+
+namespace scry::test {
 
 inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return read_bytes(path.string());
 }
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
@@ -32,19 +31,8 @@ inline std::vector<std::string> lines_of(const std::string& text) {
 /// A folder of the test's own, with a kernel and model cache in it; gone when the test ends.
 class Sandbox {
  public:
-  Sandbox() {
-    std::string name = (std::filesystem::temp_directory_path() / "scry-cli-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    folder_ = name;
-  }
-  Sandbox(const Sandbox&) = delete;
-  ~Sandbox() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::filesystem::path path(const std::string& name) const { return folder_ / name; }
-  std::filesystem::path cache() const { return folder_ / "cache"; }
+  std::filesystem::path path(const std::string& name) const { return folder_.file(name); }
+  std::filesystem::path cache() const { return folder_.file("cache"); }
 
   struct Result {
     int exit_code;
@@ -53,7 +41,7 @@ class Sandbox {
 
   /// `words` are the shell's, run in the folder; `set` holds further NAME=value assignments.
   Result run(const std::string& words, const std::string& set = "") const {
-    const std::string command = "cd '" + folder_.string() + "' && SCRY_CACHE='" + cache().string() +
+    const std::string command = "cd '" + folder_.path() + "' && SCRY_CACHE='" + cache().string() +
                                 "' " + set + " " + words + " >.out 2>.err";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(path(".out")),
@@ -66,7 +54,7 @@ class Sandbox {
   }
 
  private:
-  std::filesystem::path folder_;
+  TempFolder folder_;
 };
 
-}  // namespace scry::testing
+}  // namespace scry::test

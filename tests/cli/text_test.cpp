@@ -86,12 +86,12 @@ TEST_CASE("the build recipe is read with comments, lists and the prefix") {
 }
 
 TEST_CASE("a file is replaced through a link, and a device is written directly") {
-  const testing::Sandbox box;
-  testing::write_text(box.path("file"), "old");
+  const test::Sandbox box;
+  test::write_text(box.path("file"), "old");
   std::filesystem::create_symlink("file", box.path("link"));
   write_file(box.path("link").string(), "new");
   CHECK(std::filesystem::is_symlink(box.path("link")));
-  CHECK(testing::read_file(box.path("file")) == "new");
+  CHECK(test::read_file(box.path("file")) == "new");
   write_file("/dev/null", "nothing");
   CHECK_THROWS_WITH(write_file("/dev/full", "much"),
                     "/dev/full cannot be written: No space left on device");
