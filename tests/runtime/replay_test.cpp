@@ -1,5 +1,7 @@
 #include "runtime/replay.h"
 
+#include <algorithm>
+
 #include "dsl/error.h"
 #include "runtime/check.h"
 #include "tests/catch.h"
@@ -32,6 +34,23 @@ struct Hmm {
   }
 };
 
+/// s̄_T = the first row of proposal.trans, instead of 0.
+Stage end_of_parameters() {
+  const Slot values{"proposal.trans", SlotRole::kInput, Kind::kReal, {}, {3, 2}};
+  const Slot b{"later.b", SlotRole::kOutput, Kind::kReal, Axes::sequence(), {2}};
+  const Slot seed{"d.later.b", SlotRole::kSeed, Kind::kReal, Axes::sequence(), {2}};
+  const Slot gradient{"d.proposal.trans", SlotRole::kGradient, Kind::kReal, {}, {3, 2}};
+  const auto copy = [](const KernelCall* call) {
+    std::copy_n(static_cast<double*>(call->args[0]), 2, static_cast<double*>(call->args[1]));
+  };
+  const auto add = [](const KernelCall* call) {
+    for (int k : {0, 1}) {
+      static_cast<double*>(call->args[1])[k] += static_cast<double*>(call->args[0])[k];
+    }
+  };
+  return {{"end", {values, b}, copy}, {"end.gradient", {seed, gradient}, add}};
+}
+
 const std::vector<int> kX{2, 0, 1, 1, 2}, kY{0, 1, 1, 0, 1};
 
 }  // namespace
@@ -54,9 +73,7 @@ TEST_CASE("with an exact lookahead the proposal is the posterior") {
   }
 }
 
-TEST_CASE(
-    "any lookahead gives a distribution over taggings, in which the last compatibility counts as "
-    "0") {
+TEST_CASE("any lookahead gives a distribution over taggings") {
   Hmm hmm;  // a lookahead with parameters of its own
   Replay replay(hmm.program, hmm.parameters);
   const std::vector<int> x{0, 2, 1};
@@ -66,11 +83,21 @@ TEST_CASE(
     total += std::exp(replay.run(x, y).log_proposal);
   }
   CHECK(total == Approx(1));
+}
+
+TEST_CASE("at the last step the compatibility counts as 0, whatever the lookahead says") {
+  Hmm hmm;
+  hmm.program.end = end_of_parameters();
   // Of one step, the proposal is the model's scores alone.
-  const double first = hmm_score(hmm.trans, hmm.emit, {1}, {0}),
-               second = hmm_score(hmm.trans, hmm.emit, {1}, {1});
-  CHECK(replay.run(std::vector{1}, std::vector{0}).log_proposal ==
-        Approx(first - std::log(std::exp(first) + std::exp(second))));
+  const double first = hmm_score(hmm.trans, hmm.emit, {1}, {0});
+  const double second = hmm_score(hmm.trans, hmm.emit, {1}, {1});
+  const SequenceScore score =
+      Replay(hmm.program, hmm.parameters).run(std::vector{1}, std::vector{0});
+  CHECK(score.log_proposal == Approx(first - std::log(std::exp(first) + std::exp(second))));
+  for (const GradientCheckRow& row : check_gradients(hmm.program, 3, 3)) {
+    INFO(row.quantity << ": " << row.worst_parameter << ", " << row.worst_error);
+    CHECK(row.ok);
+  }
 }
 
 TEST_CASE("a replay adds up what is to go") {
