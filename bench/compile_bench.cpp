@@ -145,13 +145,14 @@ int main(int argc, char** argv) {
       if (round == 9) programs.push_back(std::move(program));
     }
     report.add("compile, cold, " + name, cold, "ms");
-    report.add("  graphs, " + name, cold_report.graphs_ms, "ms");
-    report.add("  emission, " + name, cold_report.codegen.emit, "ms");
-    if (name == "enzyme") report.add("  Enzyme", cold_report.codegen.enzyme, "ms");
-    report.add("  O3, " + name, cold_report.codegen.optimize, "ms");
-    report.add("  code generation, " + name, cold_report.codegen.codegen, "ms");
+    report.add("compile, cold, " + name + ": graphs", cold_report.graphs_ms, "ms");
+    report.add("compile, cold, " + name + ": emission", cold_report.codegen.emit, "ms");
+    if (name == "enzyme")
+      report.add("compile, cold, enzyme: Enzyme", cold_report.codegen.enzyme, "ms");
+    report.add("compile, cold, " + name + ": O3", cold_report.codegen.optimize, "ms");
+    report.add("compile, cold, " + name + ": code generation", cold_report.codegen.codegen, "ms");
     report.add("compile, warm from the cache, " + name, warm, "ms");
-    report.add("  graphs, warm, " + name, warm_report.graphs_ms, "ms");
+    report.add("compile, warm from the cache, " + name + ": graphs", warm_report.graphs_ms, "ms");
   }
   std::filesystem::remove_all(cache);
 

@@ -3,7 +3,7 @@
 #include "dsl/graph.h"
 
 namespace scry {
-/// Afterwards no product has a concatenation of parts with different axes as its left operand, so
+/// Afterwards no product has a concatenation of vectors with different axes as its left operand, so
 /// that each part is multiplied over its own axes only.
 Graph split_concat(const Graph& graph);
 }  // namespace scry

@@ -14,6 +14,8 @@ namespace scry {
 class BoundKernel {
  public:
   BoundKernel() = default;
+  BoundKernel(BoundKernel&&) = default;
+  BoundKernel& operator=(BoundKernel&&) = default;
   BoundKernel(const Program& program, const Kernel& kernel, Parameters& parameters,
               Gradients* gradients = nullptr);
 
