@@ -9,19 +9,27 @@
 namespace scry {
 namespace {
 
-/// Points the slot at its block of the flat buffer, if it names one.
-void* find_block(const std::vector<Block>& blocks, std::string_view name, RealBuffer& buffer) {
+/// The block of the flat buffer that the name names, if any. Kernels write only to slots whose role
+/// says so.
+void* find_block(const std::vector<Block>& blocks, std::string_view name,
+                 const RealBuffer& buffer) {
   for (const Block& block : blocks) {
-    if (block.name == name) return buffer.at(block.offset);
+    if (block.name == name) return const_cast<void*>(buffer.at(block.offset));
   }
   return nullptr;
 }
 
+bool is_scratch(const Slot& slot) {
+  return slot.role == SlotRole::kWorkspace || slot.role == SlotRole::kZeroed;
+}
+
 }  // namespace
 
-BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, Parameters& parameters,
+BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, const Parameters& parameters,
                          Gradients* gradients)
-    : precision_(program.precision), num_tags_(program.num_tags()), memory_(program.precision, 0) {
+    : real_size_(program.real_size()),
+      num_tags_(program.num_tags()),
+      memory_(program.precision, 0) {
   if (!kernel) return;
   kernel_ = &kernel;
   for (size_t i = 0; i < kernel.slots.size(); ++i) {
@@ -33,19 +41,23 @@ BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, Parameter
       data = find_block(program.params, name, gradients->values);
       if (data == nullptr) data = find_block(program.tables, name, gradients->tables);
     }
-    args_.push_back(data);
-    if (slot.role == SlotRole::kWorkspace || slot.role == SlotRole::kZeroed) scratch_.push_back(i);
+    bound_.push_back(data);
+    const KernelCall one_row{1, 0, 0, nullptr, nullptr};
+    const bool by_row = slot.axes.has_prefix() && slot.shape.is_static();
+    row_bytes_.push_back(by_row ? static_cast<size_t>(slot.num_elements(one_row, num_tags_)) *
+                                      (slot.kind == Kind::kInt ? sizeof(int32_t) : real_size_)
+                                : 0);
+    if (is_scratch(slot)) scratch_.push_back(i);
   }
+  args_ = bound_;
 }
 
-void BoundKernel::bind(std::string_view slot, const void* data) {
-  if (kernel_ == nullptr) return;
-  for (size_t i = 0; i < kernel_->slots.size(); ++i) {
-    const SlotRole role = kernel_->slots[i].role;
-    if (role == SlotRole::kWorkspace || role == SlotRole::kZeroed) continue;
-    // The kernel writes only to slots whose role says so.
-    if (kernel_->slots[i].name == slot) args_[i] = const_cast<void*>(data);
+SlotHandle BoundKernel::find(std::string_view slot) const {
+  for (size_t i = 0; i < bound_.size(); ++i) {
+    if (kernel_->slots[i].name == slot && !is_scratch(kernel_->slots[i]))
+      return {static_cast<int>(i)};
   }
+  return {};
 }
 
 void BoundKernel::grow(const KernelCall& call) {
@@ -67,20 +79,23 @@ void BoundKernel::grow(const KernelCall& call) {
   }
 }
 
-void BoundKernel::run(KernelCall call) {
+void BoundKernel::run_rows(KernelCall call, int64_t first, int64_t count) {
   if (kernel_ == nullptr) return;
+  call.num_rows = count;
+  if (call.sequence_of_row != nullptr) call.sequence_of_row += first;
   grow(call);
   for (size_t i = 0; i < kernel_->slots.size(); ++i) {
     const Slot& slot = kernel_->slots[i];
-    if (args_[i] == nullptr && slot.num_elements(call, num_tags_) > 0) {
-      throw Error(
-          fmt::format("kernel {}: the slot '{}' was never bound", kernel_->name, slot.name));
-    }
-    if (slot.role == SlotRole::kZeroed) {
-      const size_t size = slot.kind == Kind::kInt            ? sizeof(int32_t)
-                          : precision_ == Precision::kDouble ? sizeof(double)
-                                                             : sizeof(float);
-      std::memset(args_[i], 0, static_cast<size_t>(slot.num_elements(call, num_tags_)) * size);
+    if (!is_scratch(slot)) {
+      if (bound_[i] == nullptr && slot.num_elements(call, num_tags_) > 0) {
+        throw Error(
+            fmt::format("kernel {}: the slot '{}' was never bound", kernel_->name, slot.name));
+      }
+      args_[i] = static_cast<std::byte*>(bound_[i]) + static_cast<size_t>(first) * row_bytes_[i];
+    } else if (slot.role == SlotRole::kZeroed) {
+      std::memset(args_[i], 0,
+                  static_cast<size_t>(slot.num_elements(call, num_tags_)) *
+                      (slot.kind == Kind::kInt ? sizeof(int32_t) : real_size_));
     }
   }
   call.args = args_.data();

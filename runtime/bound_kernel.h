@@ -8,32 +8,45 @@
 
 namespace scry {
 
+/// A slot of a BoundKernel, found once by its name. A kernel lacks what its model does not read;
+/// setting such a slot does nothing.
+struct SlotHandle {
+  int index = -1;
+};
+
 /// A kernel bound to parameters, tables and (for a gradient kernel) their gradients; the rest is
-/// bound by name. Scratch memory is kept from call to call, so that a call allocates nothing once
-/// it has grown.
+/// bound by name or by handle. Scratch memory is kept from call to call, so that a call allocates
+/// nothing once it has grown.
 class BoundKernel {
  public:
   BoundKernel() = default;
   BoundKernel(BoundKernel&&) = default;
   BoundKernel& operator=(BoundKernel&&) = default;
-  BoundKernel(const Program& program, const Kernel& kernel, Parameters& parameters,
+  BoundKernel(const Program& program, const Kernel& kernel, const Parameters& parameters,
               Gradients* gradients = nullptr);
 
   explicit operator bool() const { return kernel_ != nullptr; }
-  /// Sets the buffer of a slot. A name the kernel does not use is ignored: models differ in what
-  /// they read.
-  void bind(std::string_view slot, const void* data);
+  SlotHandle find(std::string_view slot) const;
+  /// Sets the buffer of a slot. The kernel writes only to slots whose role says so.
+  void bind(SlotHandle slot, const void* data) {
+    if (slot.index >= 0) bound_[static_cast<size_t>(slot.index)] = const_cast<void*>(data);
+  }
+  void bind(std::string_view slot, const void* data) { bind(find(slot), data); }
   /// Runs over `call`'s rows and sequences. Every slot but scratch must be bound.
-  void run(KernelCall call);
+  void run(const KernelCall& call) { run_rows(call, 0, call.num_rows); }
+  /// Runs over `count` of the rows that are bound, from `first` on.
+  void run_rows(KernelCall call, int64_t first, int64_t count);
 
  private:
   void grow(const KernelCall& call);
 
   const Kernel* kernel_ = nullptr;
-  Precision precision_ = Precision::kFloat;
+  size_t real_size_ = 0;
   int num_tags_ = 0;
-  std::vector<void*> args_;
-  std::vector<size_t> scratch_;  // slots that are ours
+  std::vector<void*> bound_;       // as set
+  std::vector<size_t> row_bytes_;  // from row to row; 0 in slots without a row axis
+  std::vector<void*> args_;        // of this call
+  std::vector<size_t> scratch_;    // slots that are ours
   RealBuffer memory_;
   KernelCall grown_for_{-1, -1, -1, nullptr, nullptr};
 };

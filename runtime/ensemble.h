@@ -1,0 +1,88 @@
+// What sampling leaves: weighted sequences (eq:phat), an estimate of Z, and how it came about.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dsl/task.h"
+#include "runtime/philox.h"
+
+namespace scry {
+
+/// One step of a run.
+struct StepRecord {
+  double ess = 0;  ///< effective sample size of the weights, before any resampling
+  bool resampled = false;
+  int64_t num_rows = 0;            ///< distinct prefixes that were really extended
+  std::vector<int32_t> ancestors;  ///< of each particle, where it resampled; else particle m's is m
+};
+
+/// How an ensemble was made.
+struct RunInfo {
+  std::string method;      ///< "is", "filter", "smooth", "beam", "enumerate", "exact", …
+  std::string resampling;  ///< such as "multinomial if ESS < 0.5 M"; empty where nothing resamples
+  int particles = 0;       ///< M; 0 if the ensemble is no sample (beam, enumeration)
+  int runs = 1;            ///< how many independent runs were pooled
+  double temperature = 1;
+  uint64_t seed = 0;
+  int64_t sequence = 0;  ///< its number, from 0
+};
+
+/// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags.
+struct Ensemble {
+  RunInfo info;
+  int length = 0;                   ///< T
+  std::vector<int32_t> tags;        ///< [size()][T]
+  std::vector<double> log_weights;  ///< merged over equal particles; log Σ exp = log_z
+  std::vector<double> log_scores;   ///< G_T
+  std::vector<int32_t> counts;      ///< particles on the sequence; 1 where info.particles is 0
+  double log_z = 0;                 ///< log Ẑ; of exp(G_T / temperature)
+  /// Standard error of log_z: of one run, from its genealogy (Chan & Lai 2013, Lee & Whiteley
+  /// 2018); 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam, a genealogy
+  /// that goes back to one particle).
+  std::optional<double> log_z_error;
+  std::vector<StepRecord> steps;  ///< T of them; empty for a pooled or an exact ensemble
+
+  size_t size() const { return log_weights.size(); }
+  std::span<const int32_t> sequence(size_t i) const {
+    return std::span(tags).subspan(i * static_cast<size_t>(length), static_cast<size_t>(length));
+  }
+  /// p̂ of sequence i (eq:phat).
+  double probability(size_t i) const;
+  /// log w of each particle on sequence i; with the exact proposal, log Z.
+  double particle_log_weight(size_t i) const;
+  /// 1 / Σ of squared particle weights, of the final ensemble.
+  double ess() const;
+  /// Prefixes really extended, of all steps.
+  int64_t num_rows() const;
+
+  /// E_p̂[f(y)].
+  double expectation(const std::function<double(std::span<const int32_t> tags)>& f) const;
+  /// p̂(y_t = tag), as [T][num_tags].
+  std::vector<double> tag_marginals(int num_tags) const;
+  /// The indices of the k heaviest sequences, or of all if there are fewer.
+  std::vector<size_t> top(size_t k) const;
+  /// The index of a sequence drawn from p̂.
+  size_t draw(Random& random) const;
+
+  /// Restores the order of sequences after filling by hand; equal sequences must have been merged.
+  void sort();
+};
+
+/// log Σ exp of log weights; -∞ for none.
+double log_sum_exp(std::span<const double> values);
+
+/// One ensemble of R independent runs on the same input: Ẑ is the mean of theirs, and the standard
+/// error comes from their scatter (nothing for R = 1 beyond the run's own). A run that failed by
+/// Trouble::kNoMass counts as Ẑ = 0: pass its number in `num_empty`.
+Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
+
+/// The whole run as one JSON object, in one line: what was asked, log Ẑ and its error, every
+/// sequence with its names, weight and score (at most `max_sequences`), every step. Infinities and
+/// unknowns are null.
+std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences = SIZE_MAX,
+                    bool with_steps = true);
+
+}  // namespace scry

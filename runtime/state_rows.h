@@ -1,0 +1,77 @@
+// States of many prefixes or sequences, one row each.
+#pragma once
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bound_kernel.h"
+
+namespace scry {
+
+/// One buffer per component of a state, laid out as kernels take them: rows end to end.
+class StateRows {
+ public:
+  StateRows() = default;
+  StateRows(const Program& program, std::span<const Component> components) {
+    for (const Component& c : components) {
+      const size_t size = c.type.is_int() ? sizeof(int32_t) : program.real_size();
+      parts_.push_back({static_cast<size_t>(c.type.shape.size()) * size, {}});
+    }
+  }
+
+  size_t num_parts() const { return parts_.size(); }
+  int64_t num_rows() const { return num_rows_; }
+  /// Bytes of all rows.
+  size_t num_bytes() const {
+    size_t total = 0;
+    for (const Part& part : parts_) total += part.row_bytes;
+    return total * static_cast<size_t>(num_rows_);
+  }
+  /// New rows are undefined or zero.
+  void resize(int64_t num_rows) {
+    num_rows_ = num_rows;
+    for (Part& part : parts_) {
+      const size_t bytes = part.row_bytes * static_cast<size_t>(num_rows);
+      if (part.bytes.size() < bytes) part.bytes.resize(bytes);
+    }
+  }
+  void* at(size_t part, int64_t row) {
+    return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
+  }
+  const void* at(size_t part, int64_t row) const {
+    return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
+  }
+  /// This row `to` becomes a copy of `source`'s row `from`.
+  void copy_row(int64_t to, const StateRows& source, int64_t from) {
+    for (size_t p = 0; p < parts_.size(); ++p)
+      std::memcpy(at(p, to), source.at(p, from), parts_[p].row_bytes);
+  }
+
+ private:
+  struct Part {
+    size_t row_bytes;
+    std::vector<std::byte, AlignedAllocator<std::byte>> bytes;
+  };
+  std::vector<Part> parts_;
+  int64_t num_rows_ = 0;
+};
+
+/// The slots PREFIX.NAME of a kernel for a state's components.
+class StateSlots {
+ public:
+  StateSlots() = default;
+  StateSlots(const BoundKernel& kernel, const std::string& prefix,
+             std::span<const Component> components) {
+    for (const Component& c : components) slots_.push_back(kernel.find(prefix + c.name));
+  }
+  /// To `rows`, from its row `first` on. Rows without components bind nothing.
+  void bind(BoundKernel& kernel, const StateRows& rows, int64_t first = 0) const {
+    for (size_t p = 0; p < rows.num_parts(); ++p) kernel.bind(slots_[p], rows.at(p, first));
+  }
+
+ private:
+  std::vector<SlotHandle> slots_;
+};
+
+}  // namespace scry

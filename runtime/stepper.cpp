@@ -1,0 +1,56 @@
+#include "runtime/stepper.h"
+
+#include <algorithm>
+
+namespace scry {
+
+Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
+                      const Parameters& parameters)
+    : kernel(program, kernel_code, parameters),
+      slots(program, kernel),
+      state(kernel, "s.", program.state),
+      next(kernel, "next.", program.state),
+      y(kernel.find("y")),
+      scores(kernel.find("score")),
+      compats(kernel.find("compat")) {}
+
+void Stepper::Stage::run(const Batch& batch, int step, PrefixRows rows, int64_t first,
+                         int64_t count) {
+  batch.bind(kernel, slots, step);
+  state.bind(kernel, rows.states);
+  const KernelCall call{rows.size(), batch.num_reaching(step), batch.max_length(),
+                        rows.sequences.data(), nullptr};
+  for (int64_t done = 0; done < count; done += kChunkRows)
+    kernel.run_rows(call, first + done, std::min(kChunkRows, count - done));
+}
+
+Stepper::Stepper(const Program& program, const Parameters& parameters)
+    : score_(program, program.score, parameters),
+      extend_(program, program.extend.forward, parameters),
+      advance_(program, program.advance.forward, parameters),
+      ignored_(program.precision, 0) {}
+
+void Stepper::score(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+                    Cells& cells) {
+  score_.kernel.bind(score_.scores, cells.scores.at());
+  score_.run(batch, step, rows, first, count);
+}
+
+void Stepper::extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+                     Cells& cells) {
+  extend_.kernel.bind(extend_.scores, cells.scores.at());
+  extend_.kernel.bind(extend_.compats, cells.compats.at());
+  extend_.next.bind(extend_.kernel, cells.next);
+  extend_.run(batch, step, rows, first, count);
+}
+
+void Stepper::advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
+                      int64_t first, int64_t count, StateRows& next) {
+  if (ignored_.size() < rows.size()) ignored_.reset(rows.size());
+  advance_.kernel.bind(advance_.y, tags.data());
+  advance_.kernel.bind(advance_.scores, ignored_.at());
+  advance_.next.bind(advance_.kernel, next);
+  advance_.run(batch, step, rows, first, count);
+}
+
+}  // namespace scry

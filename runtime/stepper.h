@@ -1,0 +1,56 @@
+// A program's step over many prefixes at once: g, f and c for rows of a forest.
+#pragma once
+#include <span>
+
+#include "runtime/batch.h"
+
+namespace scry {
+
+/// Prefixes of one step: their states, and which sequence of the batch each belongs to.
+struct PrefixRows {
+  const StateRows& states;
+  std::span<const int32_t> sequences;
+  int64_t size() const { return static_cast<int64_t>(sequences.size()); }
+};
+
+/// What every tag would lead to, for each prefix: cell = row · |Y| + tag.
+struct Cells {
+  explicit Cells(const Program& program)
+      : scores(program.precision, 0), compats(program.precision, 0), next(program, program.state) {}
+  RealBuffer scores;   ///< g(s_{t-1}, x_t, y_t)
+  RealBuffer compats;  ///< C_t (eq:c)
+  StateRows next;      ///< s_t
+};
+
+/// The step kernels with scratch memory: one per thread. Rows are computed in chunks that fit a
+/// core's cache, and each in the same way whatever its neighbours are.
+class Stepper {
+ public:
+  Stepper(const Program& program, const Parameters& parameters);
+
+  /// Fills `cells.scores` for `count` rows from `first` on; it must have room for all of `rows`.
+  void score(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+             Cells& cells);
+  /// Fills all of `cells`. The program must have a proposal.
+  void extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+              Cells& cells);
+  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`.
+  void advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
+               int64_t first, int64_t count, StateRows& next);
+
+  static constexpr int64_t kChunkRows = 64;
+
+ private:
+  struct Stage {
+    Stage(const Program& program, const Kernel& kernel, const Parameters& parameters);
+    void run(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count);
+    BoundKernel kernel;
+    Batch::Slots slots;
+    StateSlots state, next;
+    SlotHandle y, scores, compats;
+  };
+  Stage score_, extend_, advance_;
+  RealBuffer ignored_;  // advance's g, which the parents' cells have
+};
+
+}  // namespace scry
