@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <span>
 
 namespace scry {
 
@@ -24,6 +25,17 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
 constexpr double unit_interval(uint32_t high, uint32_t low) {
   const uint64_t bits = (uint64_t{high} << 20) ^ (low >> 12);
   return (static_cast<double>(bits) + 0.5) * 0x1p-52;
+}
+
+/// Fills `out` with numbers in (0, 1). The m-th is a pure function of the other arguments and m.
+inline void fill_uniform(uint64_t seed, uint32_t purpose, uint32_t sequence, uint32_t step,
+                         std::span<double> out) {
+  const std::array<uint32_t, 2> key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
+  for (size_t m = 0; m < out.size(); m += 2) {
+    const auto block = philox({static_cast<uint32_t>(m / 2), purpose, sequence, step}, key);
+    out[m] = unit_interval(block[0], block[1]);
+    if (m + 1 < out.size()) out[m + 1] = unit_interval(block[2], block[3]);
+  }
 }
 
 /// A stream of numbers named by a seed and up to two more integers.

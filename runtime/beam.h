@@ -1,0 +1,23 @@
+// The best prefixes, or all of them.
+#pragma once
+#include "runtime/population.h"
+
+namespace scry {
+
+/// Keeps the `width` best candidates by G_t, or by G_t + C_t; ties go to earlier rows and tags.
+class Beam : public Population {
+ public:
+  /// With `limit`, all candidates are kept, and more rows than that are an error.
+  Beam(const SampleOptions& options, int64_t sequence, int length);
+  void choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) override;
+  Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
+
+ private:
+  SampleOptions options_;
+  int64_t sequence_;
+  int length_;
+  std::vector<double> ranks_;
+  std::vector<StepRecord> steps_;
+};
+
+}  // namespace scry

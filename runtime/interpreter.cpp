@@ -1,0 +1,213 @@
+#include "runtime/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace scry {
+
+Interpreter::Interpreter(const Program& program, const Parameters& parameters,
+                         const SampleOptions& options, Workers* workers)
+    : program_(program),
+      parameters_(parameters),
+      options_(options),
+      workers_(workers),
+      looks_ahead_(looks_ahead(options.method) && program.has_proposal()),
+      forest_(0),
+      states_(program, program.state),
+      parents_(program, program.state),
+      cells_(program) {
+  for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
+    steppers_.emplace_back(program, parameters);
+}
+
+void Interpreter::run(std::span<const Job> jobs) {
+  members_.clear();
+  std::vector<std::span<const int>> inputs;
+  for (const Job& job : jobs) {
+    inputs.push_back(job.input->x);
+    members_.push_back(
+        {job,
+         make_population(options_, job.sequence, static_cast<int>(job.input->x.size())),
+         1,
+         {},
+         false});
+  }
+  const Batch batch(program_, parameters_, inputs, looks_ahead_);
+  forest_ = Forest(batch.num_sequences());
+  states_.resize(batch.num_sequences());
+  for (int s = 0; s < batch.num_sequences(); ++s) states_.copy_row(s, batch.start(), s);
+
+  for (int step = 1; step <= batch.max_length(); ++step) {
+    const int reaching = batch.num_reaching(step);
+    const int beyond = step < batch.max_length() ? batch.num_reaching(step + 1) : 0;
+    int64_t num_beyond = 0;
+    for (int s = 0; s < beyond; ++s) num_beyond += members_[static_cast<size_t>(s)].num_rows;
+    extend(batch, step, num_beyond);
+    int64_t first_row = 0;
+    for (int s = 0; s < reaching; ++s) {
+      Member& member = members_[static_cast<size_t>(s)];
+      const int64_t num_rows = member.num_rows;
+      if (!member.failed) choose(member, batch, s, step, first_row);
+      first_row += num_rows;
+    }
+    grow(batch, step);
+  }
+}
+
+/// Fills cells_ for the level's rows: g, and for the first `num_ahead` of them, whose sequences go
+/// on, C_t and s_t where there is a lookahead. At t = T, C is 0 and no state is needed.
+void Interpreter::extend(const Batch& batch, int step, int64_t num_ahead) {
+  const RowId begin = forest_.level_begin(step - 1);
+  const int64_t num_rows = states_.num_rows();
+  const PrefixRows rows{states_, forest_.sequences(begin, begin + static_cast<RowId>(num_rows))};
+  const int64_t num_cells = num_rows * program_.num_tags();
+  if (cells_.scores.size() < num_cells) cells_.scores.reset(num_cells);
+  if (!looks_ahead_) num_ahead = 0;
+  if (num_ahead > 0) {
+    if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
+    cells_.next.resize(num_ahead * program_.num_tags());
+    share_out(num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
+      stepper.extend(batch, step, rows, first, count, cells_);
+    });
+  }
+  share_out(num_rows - num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
+    stepper.score(batch, step, rows, num_ahead + first, count, cells_);
+  });
+}
+
+void Interpreter::share_out(int64_t count,
+                            const std::function<void(Stepper&, int64_t, int64_t)>& run) {
+  if (count == 0) return;
+  if (workers_ == nullptr || count <= Stepper::kChunkRows) return run(steppers_[0], 0, count);
+  const int64_t num_chunks = (count + Stepper::kChunkRows - 1) / Stepper::kChunkRows;
+  workers_->for_each(num_chunks, [&](int worker, int64_t chunk) {
+    const int64_t first = chunk * Stepper::kChunkRows;
+    run(steppers_[static_cast<size_t>(worker)], first,
+        std::min(Stepper::kChunkRows, count - first));
+  });
+}
+
+void Interpreter::choose(Member& member, const Batch& batch, int index, int step,
+                         int64_t first_row) {
+  member.cells.clear();
+  try {
+    const bool with_compat = looks_ahead_ && step < batch.length(index);
+    const CandidateTable& table = read_candidates(member, step, first_row, with_compat);
+    member.population->choose(table, step, member.cells);
+    if (member.cells.empty()) {
+      throw SamplingError(Trouble::kNoMass, member.job.sequence, step,
+                          "every particle has weight 0: no tagging that was proposed has a score "
+                          "above -inf");
+    }
+  } catch (const SamplingError& error) {
+    fail(member, error);
+  }
+}
+
+const CandidateTable& Interpreter::read_candidates(const Member& member, int step,
+                                                   int64_t first_row, bool with_compat) {
+  const int num_tags = program_.num_tags();
+  const auto num_rows = static_cast<size_t>(member.num_rows);
+  const double scale = 1 / options_.temperature;
+  scores_.resize(num_rows * static_cast<size_t>(num_tags));
+  compats_.assign(scores_.size(), 0.0);
+  row_scores_.resize(num_rows);
+  row_compats_.resize(num_rows);
+  const RowId level = forest_.level_begin(step - 1);
+  size_t cell = 0;
+  for (size_t row = 0; row < num_rows; ++row) {
+    const auto level_row = first_row + static_cast<int64_t>(row);
+    const RowId id = level + static_cast<RowId>(level_row);
+    row_scores_[row] = forest_.log_score(id) * scale;
+    row_compats_[row] = forest_.compat(id) * scale;
+    for (int tag = 0; tag < num_tags; ++tag, ++cell) {
+      const int64_t at = level_row * num_tags + tag;
+      if (!member.job.input->allowed.allows(step, tag)) {
+        scores_[cell] = -INFINITY;
+        continue;
+      }
+      const double score = cells_.scores.get(at);
+      const double compat = with_compat ? cells_.compats.get(at) : 0;
+      if (!(score < INFINITY) || !(compat < INFINITY))
+        report_candidate(member, step, tag, score, compat);
+      scores_[cell] = score * scale;
+      compats_[cell] = compat * scale;
+    }
+  }
+  table_ = {num_tags, scores_, compats_, row_scores_, row_compats_};
+  return table_;
+}
+
+void Interpreter::report_candidate(const Member& member, int step, int tag, double score,
+                                   double compat) const {
+  const bool by_model = !(score < INFINITY);
+  const double value = by_model ? score : compat;
+  throw SamplingError(Trouble::kNotANumber, member.job.sequence, step,
+                      fmt::format("the {} of tag '{}' is {}",
+                                  by_model ? "model's score" : "lookahead's compatibility",
+                                  program_.task.y.name(tag), std::isnan(value) ? "NaN" : "+inf"));
+}
+
+/// The chosen cells become rows of the forest; those whose sequences go on get their states.
+void Interpreter::grow(const Batch& batch, int step) {
+  const RowId parents = forest_.level_begin(step - 1), begin = forest_.size();
+  const auto num_tags = static_cast<RowId>(program_.num_tags());
+  const int reaching = batch.num_reaching(step);
+  std::vector<int64_t>& from = cell_of_row_;
+  from.clear();
+  int64_t num_ahead = 0, first_row = 0;
+  for (int s = 0; s < reaching; ++s) {
+    Member& member = members_[static_cast<size_t>(s)];
+    const bool goes_on = step < batch.length(s);
+    const RowId first_child = forest_.size();
+    for (int32_t cell : member.cells) {
+      const int64_t at = first_row * num_tags + cell;
+      const RowId parent = parents + static_cast<RowId>(at / num_tags);
+      forest_.add(parent, static_cast<int32_t>(at % num_tags), s,
+                  forest_.log_score(parent) + cells_.scores.get(at),
+                  looks_ahead_ && goes_on ? cells_.compats.get(at) : 0);
+      if (goes_on) from.push_back(at);
+    }
+    first_row += member.num_rows;
+    member.num_rows = static_cast<int64_t>(member.cells.size());
+    if (goes_on) {
+      num_ahead += member.num_rows;
+    } else if (!member.failed) {
+      final_rows_.resize(member.cells.size());
+      std::iota(final_rows_.begin(), final_rows_.end(), first_child);
+      member.job.outcome->ensemble = member.population->finish(forest_, final_rows_);
+    }
+    member.cells.clear();
+  }
+  forest_.end_level();
+  if (num_ahead == 0) {
+    states_.resize(0);
+    return;
+  }
+  if (looks_ahead_) {
+    states_.resize(num_ahead);
+    for (int64_t row = 0; row < num_ahead; ++row)
+      states_.copy_row(row, cells_.next, from[static_cast<size_t>(row)]);
+    return;
+  }
+  parents_.resize(num_ahead);
+  for (int64_t row = 0; row < num_ahead; ++row)
+    parents_.copy_row(row, states_, from[static_cast<size_t>(row)] / num_tags);
+  states_.resize(num_ahead);
+  const RowId end = begin + static_cast<RowId>(num_ahead);
+  const PrefixRows rows{parents_, forest_.sequences(begin, end)};
+  share_out(num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
+    stepper.advance(batch, step, rows, forest_.tags(begin, end), first, count, states_);
+  });
+}
+
+void Interpreter::fail(Member& member, const SamplingError& error) {
+  member.failed = true;
+  member.cells.clear();
+  member.population.reset();
+  member.job.outcome->error = error;
+}
+
+}  // namespace scry

@@ -1,0 +1,70 @@
+// The sequential Monte Carlo loop: extend → weigh → select, level by level over a batch.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "runtime/forest.h"
+#include "runtime/population.h"
+#include "runtime/stepper.h"
+#include "runtime/workers.h"
+
+namespace scry {
+
+/// One sequence to be sampled.
+struct Job {
+  const SampleInput* input;
+  int64_t sequence;  ///< its number
+  Outcome* outcome;
+};
+
+/// The only such loop; what is proposed and kept is the populations' matter. All sequences of a
+/// batch go through a step together; one that fails leaves, and the others go on.
+class Interpreter {
+ public:
+  /// With `workers`, the rows of a level are shared out among them.
+  Interpreter(const Program& program, const Parameters& parameters, const SampleOptions& options,
+              Workers* workers = nullptr);
+
+  /// Fills the jobs' outcomes. They must be in the order of falling length, of valid inputs with at
+  /// least one symbol.
+  void run(std::span<const Job> jobs);
+
+ private:
+  /// A sequence of the batch.
+  struct Member {
+    Job job;
+    std::unique_ptr<Population> population;
+    int64_t num_rows = 1;        ///< in the level at hand
+    std::vector<int32_t> cells;  ///< that it chose
+    bool failed = false;
+  };
+
+  void extend(const Batch& batch, int step, int64_t num_ahead);
+  void share_out(int64_t count, const std::function<void(Stepper&, int64_t, int64_t)>& run);
+  void choose(Member& member, const Batch& batch, int index, int step, int64_t first_row);
+  const CandidateTable& read_candidates(const Member& member, int step, int64_t first_row,
+                                        bool with_compat);
+  [[noreturn]] void report_candidate(const Member& member, int step, int tag, double score,
+                                     double compat) const;
+  void grow(const Batch& batch, int step);
+  static void fail(Member& member, const SamplingError& error);
+
+  const Program& program_;
+  const Parameters& parameters_;
+  SampleOptions options_;
+  Workers* workers_;
+  std::vector<Stepper> steppers_;  // one per worker
+  bool looks_ahead_;
+
+  // Of the run at hand.
+  std::vector<Member> members_;
+  Forest forest_;
+  StateRows states_, parents_;  // of the level's rows
+  Cells cells_;
+  std::vector<double> scores_, compats_, row_scores_, row_compats_;
+  CandidateTable table_;
+  std::vector<int64_t> cell_of_row_;
+  std::vector<RowId> final_rows_;
+};
+
+}  // namespace scry

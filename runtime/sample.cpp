@@ -1,0 +1,147 @@
+#include "runtime/sample.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "runtime/check_input.h"
+#include "runtime/interpreter.h"
+
+namespace scry {
+namespace {
+
+constexpr int kDefaultBatch = 32;
+
+void check_options(const Program& program, const SampleOptions& options) {
+  const auto limit = static_cast<int64_t>(std::numeric_limits<int32_t>::max()) / program.num_tags();
+  if (options.particles < 1)
+    throw Error(fmt::format("particles: {}, but at least 1 is needed", options.particles));
+  if (options.particles > limit || options.max_rows > limit) {
+    throw Error(fmt::format("at most {} particles or rows can be held for {} tags", limit,
+                            program.num_tags()));
+  }
+  if (!(options.temperature > 0) || !(options.temperature < INFINITY))
+    throw Error(fmt::format("temperature: {}, but it must be above 0", options.temperature));
+  if (!(options.alpha >= 0) || options.alpha > 1)
+    throw Error(fmt::format("alpha: {}, but it must be between 0 and 1", options.alpha));
+  if (options.threads < 0 || options.batch < 0) throw Error("threads and batch cannot be below 0");
+  const bool needs_proposal =
+      options.method == Method::kSmooth || options.method == Method::kBeamAhead;
+  if (needs_proposal && !program.has_proposal())
+    throw Error("the model has no proposal to look ahead with; use filter or beam");
+}
+
+/// The one tagging of no symbols.
+Ensemble empty_tagging(const SampleOptions& options, int64_t sequence) {
+  return make_population(options, sequence, 0)->finish(Forest(1), std::vector<RowId>{0});
+}
+
+}  // namespace
+
+const Ensemble& Outcome::value() const {
+  if (error) throw SamplingError(*error);
+  return ensemble;
+}
+
+std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
+                            std::span<const SampleInput> inputs, const SampleOptions& options) {
+  check_options(program, options);
+  std::vector<Outcome> outcomes(inputs.size());
+  std::vector<Job> jobs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t sequence = options.first_sequence + static_cast<int64_t>(i);
+    try {
+      check_input(program, inputs[i], sequence);
+      if (inputs[i].x.empty()) {
+        outcomes[i].ensemble = empty_tagging(options, sequence);
+      } else {
+        jobs.push_back({&inputs[i], sequence, &outcomes[i]});
+      }
+    } catch (const SamplingError& error) {
+      outcomes[i].error = error;
+    }
+  }
+  size_t num_done = inputs.size() - jobs.size();
+  if (jobs.empty()) return outcomes;
+  // Like lengths together.
+  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) {
+    return a.input->x.size() > b.input->x.size();
+  });
+
+  Workers workers(options.threads);
+  const auto num_jobs = static_cast<int64_t>(jobs.size()), num_workers = int64_t{workers.size()};
+  const int64_t batch =
+      options.batch > 0 ? options.batch
+      : num_jobs < num_workers
+          ? num_jobs
+          : std::clamp<int64_t>((num_jobs + num_workers - 1) / num_workers, 1, kDefaultBatch);
+  const int64_t num_batches = (num_jobs + batch - 1) / batch;
+  const auto batch_jobs = [&](int64_t b) {
+    return std::span(jobs).subspan(static_cast<size_t>(b * batch),
+                                   static_cast<size_t>(std::min(batch, num_jobs - b * batch)));
+  };
+  std::mutex mutex;
+  const auto report = [&](size_t count) {
+    const std::lock_guard lock(mutex);
+    num_done += count;
+    if (options.progress) options.progress(num_done);
+  };
+  if (num_batches < num_workers) {  // share out the rows of each level
+    Interpreter interpreter(program, parameters, options, &workers);
+    for (int64_t b = 0; b < num_batches; ++b) {
+      interpreter.run(batch_jobs(b));
+      report(batch_jobs(b).size());
+    }
+    return outcomes;
+  }
+  std::vector<std::unique_ptr<Interpreter>> interpreters(static_cast<size_t>(num_workers));
+  workers.for_each(num_batches, [&](int worker, int64_t b) {
+    std::unique_ptr<Interpreter>& mine = interpreters[static_cast<size_t>(worker)];
+    if (mine == nullptr) mine = std::make_unique<Interpreter>(program, parameters, options);
+    mine->run(batch_jobs(b));
+    report(batch_jobs(b).size());
+  });
+  return outcomes;
+}
+
+Ensemble sample(const Program& program, const Parameters& parameters, const SampleInput& input,
+                const SampleOptions& options) {
+  std::vector<Outcome> outcomes = sample(program, parameters, std::span(&input, 1), options);
+  if (outcomes[0].error) throw SamplingError(*outcomes[0].error);
+  return std::move(outcomes[0].ensemble);
+}
+
+namespace {
+Ensemble sample_by(Method method, const Program& program, const Parameters& parameters,
+                   std::span<const int> x, SampleOptions options) {
+  options.method = method;
+  return sample(program, parameters, SampleInput{x, {}}, options);
+}
+}  // namespace
+
+Ensemble importance(const Program& program, const Parameters& parameters, std::span<const int> x,
+                    SampleOptions options) {
+  return sample_by(Method::kImportance, program, parameters, x, std::move(options));
+}
+Ensemble filter(const Program& program, const Parameters& parameters, std::span<const int> x,
+                SampleOptions options) {
+  return sample_by(Method::kFilter, program, parameters, x, std::move(options));
+}
+Ensemble smooth(const Program& program, const Parameters& parameters, std::span<const int> x,
+                SampleOptions options) {
+  return sample_by(Method::kSmooth, program, parameters, x, std::move(options));
+}
+Ensemble beam(const Program& program, const Parameters& parameters, std::span<const int> x,
+              SampleOptions options) {
+  const bool ahead = options.method == Method::kBeamAhead;
+  return sample_by(ahead ? Method::kBeamAhead : Method::kBeam, program, parameters, x,
+                   std::move(options));
+}
+Ensemble enumerate(const Program& program, const Parameters& parameters, std::span<const int> x,
+                   SampleOptions options) {
+  return sample_by(Method::kEnumerate, program, parameters, x, std::move(options));
+}
+
+}  // namespace scry
