@@ -1,6 +1,7 @@
 #include "runtime/stepper.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace scry {
 
@@ -12,7 +13,11 @@ Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
       next(kernel, "next.", program.state),
       y(kernel.find("y")),
       scores(kernel.find("score")),
-      compats(kernel.find("compat")) {}
+      compats(kernel.find("compat")),
+      all_tags(static_cast<size_t>(program.num_tags())) {
+  std::iota(all_tags.begin(), all_tags.end(), 0);
+  kernel.bind(y, all_tags.data());
+}
 
 void Stepper::Stage::run(const Batch& batch, int step, PrefixRows rows, int64_t first,
                          int64_t count) {

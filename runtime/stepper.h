@@ -48,6 +48,7 @@ class Stepper {
     Batch::Slots slots;
     StateSlots state, next;
     SlotHandle y, scores, compats;
+    std::vector<int32_t> all_tags;  // y, where every tag is tried
   };
   Stage score_, extend_, advance_;
   RealBuffer ignored_;  // advance's g, which the parents' cells have
