@@ -80,7 +80,6 @@ class Batch::Builder {
   /// s̄_t and Ĥ_t from right to left (eq:sbar, eq:Hhat).
   void look_ahead() {
     const int num = batch_.num_sequences();
-    batch_.later_.resize(batch_.at(batch_.max_length() + 1));
     batch_.to_go_.assign(static_cast<size_t>(batch_.at(batch_.max_length() + 1)), 0.0);
     StateRows end_state(program_, program_.later);
     end_state.resize(num);
@@ -189,6 +188,7 @@ Batch::Batch(const Program& program, const Parameters& parameters,
   for (const auto& feature : program.features)
     features_.emplace_back(program.precision,
                            static_cast<int64_t>(num_sequences()) * max_length() * feature.second);
+  later_.resize(at(max_length() + 1));
   Builder builder(*this, program, parameters);
   builder.encode();
   builder.start();
