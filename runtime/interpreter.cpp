@@ -1,9 +1,9 @@
 #include "runtime/interpreter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
+
+#include "runtime/check_score.h"
 
 namespace scry {
 
@@ -130,24 +130,19 @@ const CandidateTable& Interpreter::read_candidates(const Member& member, int ste
       }
       const double score = cells_.scores.get(at);
       const double compat = with_compat ? cells_.compats.get(at) : 0;
-      if (!(score < INFINITY) || !(compat < INFINITY))
-        report_candidate(member, step, tag, score, compat);
+      if (!is_score(score)) {
+        throw_not_a_number(program_, member.job.sequence, step, "the model's score", tag, score);
+      }
+      if (!is_score(compat)) {
+        throw_not_a_number(program_, member.job.sequence, step, "the lookahead's compatibility",
+                           tag, compat);
+      }
       scores_[cell] = score * scale;
       compats_[cell] = compat * scale;
     }
   }
   table_ = {num_tags, scores_, compats_, row_scores_, row_compats_};
   return table_;
-}
-
-void Interpreter::report_candidate(const Member& member, int step, int tag, double score,
-                                   double compat) const {
-  const bool by_model = !(score < INFINITY);
-  const double value = by_model ? score : compat;
-  throw SamplingError(Trouble::kNotANumber, member.job.sequence, step,
-                      fmt::format("the {} of tag '{}' is {}",
-                                  by_model ? "model's score" : "lookahead's compatibility",
-                                  program_.task.y.name(tag), std::isnan(value) ? "NaN" : "+inf"));
 }
 
 /// The chosen cells become rows of the forest; those whose sequences go on get their states.

@@ -44,8 +44,6 @@ class Interpreter {
   void choose(Member& member, const Batch& batch, int index, int step, int64_t first_row);
   const CandidateTable& read_candidates(const Member& member, int step, int64_t first_row,
                                         bool with_compat);
-  [[noreturn]] void report_candidate(const Member& member, int step, int tag, double score,
-                                     double compat) const;
   void grow(const Batch& batch, int step);
   static void fail(Member& member, const SamplingError& error);
 

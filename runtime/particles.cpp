@@ -91,10 +91,9 @@ void Particles::propose(const CandidateTable& table, int step) {
       cell = -1;
       continue;
     }
+    // u ≤ 1 − 2⁻⁵³, so the product is below the total and a slice is found.
     const double* found =
         std::upper_bound(row, row + num_tags, uniforms_[static_cast<size_t>(m)] * total);
-    // Rounding may take u · total up to the total.
-    if (found == row + num_tags) found = std::lower_bound(row, row + num_tags, total);
     cell = cell * table.num_tags + static_cast<int32_t>(found - row);
   }
 }
