@@ -6,5 +6,6 @@
 #include "dsl/model.h"
 #include "dsl/registry.h"
 #include "runtime/parameters.h"
+#include "runtime/parameters_file.h"
 #include "runtime/replay.h"
 #include "runtime/version.h"
