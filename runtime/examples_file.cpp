@@ -9,18 +9,10 @@
 #include <iostream>
 #include <string_view>
 
+#include "runtime/quote.h"
+
 namespace scry {
 namespace {
-
-/// For messages: short, and without bytes that would upset a terminal.
-std::string quote(std::string_view text) {
-  std::string shown = "'";
-  for (char c : text.substr(0, 40)) {
-    const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return shown + (text.size() > 40 ? "…'" : "'");
-}
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> words;

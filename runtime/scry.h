@@ -7,6 +7,7 @@
 #include "dsl/registry.h"
 #include "runtime/metrics.h"
 #include "runtime/parameters.h"
+#include "runtime/parameters_file.h"
 #include "runtime/replay.h"
 #include "runtime/sample.h"
 #include "runtime/search.h"

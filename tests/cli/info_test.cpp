@@ -56,7 +56,7 @@ TEST_CASE("the version is printed by the command and by the option") {
 
 TEST_CASE("every command has a help with an example") {
   const Sandbox box;
-  for (const std::string command : {"info", "graph", "check", "score", "version"}) {
+  for (const std::string command : {"info", "graph", "check", "init", "score", "version"}) {
     CAPTURE(command);
     const auto result = box.program("scry " + command + " --help");
     CHECK(result.exit_code == 0);
@@ -72,7 +72,7 @@ TEST_CASE("a usage error is one line and exit code 2") {
   test::write_text(box.path("notes.txt"), "no model\n");
   test::write_text(box.path("x.tsv"), "1\tC\n");
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"scry", "give one of the commands info, graph, check, score, version"},
+      {"scry", "give one of the commands info, graph, check, init, score, version"},
       {"scry sing", "give one of the commands"},
       {"scry graph", "give a model file: scry graph MODEL.cpp"},
       {"scry graph missing.cpp", "there is no file 'missing.cpp'"},
@@ -87,6 +87,10 @@ TEST_CASE("a usage error is one line and exit code 2") {
       {"lesson_01_hmm check --lengths 3-1", "--lengths: '3-1' is not a list of lengths"},
       {"lesson_01_hmm check --lengths 0", "--lengths: '0'"},
       {"lesson_01_hmm check --lengths 1,,2", "--lengths: '1,,2'"},
+      {"lesson_01_hmm init", "--output is required"},
+      {"lesson_01_hmm init -o p.safetensors --precision half", "--precision: 'half' is none of"},
+      {"lesson_01_hmm score --input x.tsv --params missing.safetensors", "missing.safetensors"},
+      {"lesson_01_hmm score --input x.tsv --params x.tsv --seed 1", "--seed excludes --params"},
       {"lesson_01_hmm score", "--input is required"},
       {"lesson_01_hmm score --input missing.tsv", "missing.tsv"},
       {"lesson_01_hmm score --input x.tsv --seed many", "--seed"},

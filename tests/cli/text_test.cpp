@@ -5,7 +5,6 @@
 #include "tools/cli/build_conf.h"
 #include "tools/cli/compiler_log.h"
 #include "tools/cli/flops.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/process.h"
 
 namespace scry::cli {
@@ -83,20 +82,6 @@ TEST_CASE("the build recipe is read with comments, lists and the prefix") {
   CHECK_THROWS_WITH(parse_build_conf("compiler = c\nflag = x\n", "x.conf", ""),
                     "x.conf:2: 'flag' is none of compiler, flags, include, libs");
   CHECK_THROWS_WITH(parse_build_conf("", "x.conf", ""), "x.conf names no compiler");
-}
-
-TEST_CASE("a file is replaced through a link, and a device is written directly") {
-  const test::Sandbox box;
-  test::write_text(box.path("file"), "old");
-  std::filesystem::create_symlink("file", box.path("link"));
-  write_file(box.path("link").string(), "new");
-  CHECK(std::filesystem::is_symlink(box.path("link")));
-  CHECK(test::read_file(box.path("file")) == "new");
-  write_file("/dev/null", "nothing");
-  CHECK_THROWS_WITH(write_file("/dev/full", "much"),
-                    "/dev/full cannot be written: No space left on device");
-  CHECK_THROWS_WITH(write_file(box.cache().parent_path().string(), "x"),
-                    box.cache().parent_path().string() + " is a folder");
 }
 
 TEST_CASE("a program's output and exit code come back, also if there is no such program") {

@@ -23,7 +23,9 @@ constexpr std::array kCommands{
             true, declare_graph},
     Command{"check", "Compare a model's gradients with finite differences",
             "check MODEL --lengths 1-5", true, declare_check},
-    Command{"score", "Score given taggings under fresh parameters",
+    Command{"init", "Write fresh parameters of a model to a safetensors file",
+            "init MODEL --seed 1 -o params.safetensors", true, declare_init},
+    Command{"score", "Score given taggings under fresh or saved parameters",
             "score MODEL --input data/stress-sample.tsv", true, declare_score},
     Command{"version", "Print Scry's version", "version", false, declare_version},
 };

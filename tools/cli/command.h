@@ -33,6 +33,7 @@ struct Command {
 Action declare_info(CLI::App& app);
 Action declare_graph(CLI::App& app);
 Action declare_check(CLI::App& app);
+Action declare_init(CLI::App& app);
 Action declare_score(CLI::App& app);
 Action declare_version(CLI::App& app);
 

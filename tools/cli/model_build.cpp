@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "compiler/cache.h"
+#include "runtime/write_file.h"
 #include "tools/cli/compiler_log.h"
-#include "tools/cli/output_file.h"
 #include "tools/cli/process.h"
 
 namespace scry::cli {

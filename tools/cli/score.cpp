@@ -2,17 +2,17 @@
 
 #include "compiler/compile.h"
 #include "runtime/examples_file.h"
-#include "runtime/parameters.h"
 #include "runtime/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/params_option.h"
 
 namespace scry::cli {
 namespace {
 
 struct ScoreOptions {
-  std::string input, precision = "float", output;
+  std::string input, params, precision = "float", output;
   uint64_t seed = 1;
 };
 
@@ -22,7 +22,7 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
   const Program program = compile(
       bundle,
       {.precision = in_double ? Precision::kDouble : Precision::kFloat, .gradients = false});
-  Parameters parameters = Parameters::fresh(program, options.seed);
+  Parameters parameters = parameters_of(program, options.params, options.seed);
   Replay replay(program, parameters);
   const int digits = in_double ? 12 : 5;
   std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";
@@ -47,7 +47,8 @@ Action declare_score(CLI::App& app) {
       ->check([](const std::string& path) {
         return path == "-" ? std::string() : CLI::ExistingPath(path);
       });
-  add_seed(app, options->seed, "Seed of the parameters");
+  CLI::Option* seed = add_seed(app, options->seed, "Seed of fresh parameters");
+  add_params(app, options->params)->excludes(seed);
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
   add_output(app, options->output);
   return [options](const Bundle& bundle) { return run_score(*options, bundle); };

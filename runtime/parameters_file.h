@@ -1,0 +1,24 @@
+// Parameters in safetensors files, under their names in the program, such as "model.emb.weight".
+#pragma once
+#include <string>
+
+#include "runtime/parameters.h"
+#include "runtime/safetensors.h"
+
+namespace scry {
+
+/// Reads exactly the program's parameters, converted to its precision, and prepares their tables.
+/// Throws DataError if the file is damaged, lacks a parameter or has one of another shape, has a
+/// tensor that the program does not know, a number that is not finite, or the alphabets of another
+/// task. Files without alphabets, such as PyTorch's, are taken as they are.
+Parameters read_parameters(const std::string& path, const Program& program);
+
+/// The parameters in the program's precision, with the alphabets' symbols as metadata: "scry.x" and
+/// "scry.y" are JSON lists.
+TensorFile to_tensors(const Program& program, const Parameters& parameters);
+
+/// Replaces the file, whole or not at all. Throws Error.
+void write_parameters(const std::string& path, const Program& program,
+                      const Parameters& parameters);
+
+}  // namespace scry
