@@ -1,5 +1,6 @@
 // What sampling leaves: weighted sequences (eq:phat), an estimate of Z, and how it came about.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -49,22 +50,25 @@ struct Ensemble {
   std::span<const int32_t> sequence(size_t i) const {
     return std::span(tags).subspan(i * static_cast<size_t>(length), static_cast<size_t>(length));
   }
-  /// p̂ of sequence i (eq:phat).
+  /// p̂ of sequence i (eq:phat); 0 where log_z is -∞.
   double probability(size_t i) const;
-  /// log w of each particle on sequence i; with the exact proposal, log Z.
+  double log_probability(size_t i) const;
+  /// log w of each particle on sequence i; with the exact proposal, log Z. Of pooled runs, the log
+  /// of the mean over the sequence's particles.
   double particle_log_weight(size_t i) const;
-  /// 1 / Σ of squared particle weights, of the final ensemble.
+  /// (Σ w)² / Σ w² over the particles of the final ensemble, or over its sequences if it is no
+  /// sample; 0 if it has no mass.
   double ess() const;
-  /// Prefixes really extended, of all steps.
+  /// Prefixes really extended, of all recorded steps.
   int64_t num_rows() const;
 
-  /// E_p̂[f(y)].
+  /// E_p̂[f(y)]; f sees only sequences of positive probability.
   double expectation(const std::function<double(std::span<const int32_t> tags)>& f) const;
-  /// p̂(y_t = tag), as [T][num_tags].
+  /// p̂(y_t = tag), as [T][num_tags]. Throws Error if a tag is not below num_tags.
   std::vector<double> tag_marginals(int num_tags) const;
   /// The indices of the k heaviest sequences, or of all if there are fewer.
   std::vector<size_t> top(size_t k) const;
-  /// The index of a sequence drawn from p̂.
+  /// The index of a sequence drawn from p̂. Throws Error if the ensemble has no mass.
   size_t draw(Random& random) const;
 
   /// Restores the order of sequences after filling by hand; equal sequences must have been merged.
@@ -75,13 +79,15 @@ struct Ensemble {
 double log_sum_exp(std::span<const double> values);
 
 /// One ensemble of R independent runs on the same input: Ẑ is the mean of theirs, and the standard
-/// error comes from their scatter (nothing for R = 1 beyond the run's own). A run that failed by
-/// Trouble::kNoMass counts as Ẑ = 0: pass its number in `num_empty`.
+/// error comes from their scatter (nothing for R = 1 beyond the run's own). The rest of the info is
+/// the first run's. Runs that failed by Trouble::kNoMass count as Ẑ = 0: pass how many they are as
+/// `num_empty`. Throws Error if there are no other runs, or if lengths, temperatures or numbers of
+/// particles differ.
 Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
 
 /// The whole run as one JSON object, in one line: what was asked, log Ẑ and its error, every
-/// sequence with its names, weight and score (at most `max_sequences`), every step. Infinities and
-/// unknowns are null.
+/// sequence with its names, weight and score (the `max_sequences` heaviest), every step (no key
+/// "steps" without `with_steps`). Infinities and unknowns are null.
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences = SIZE_MAX,
                     bool with_steps = true);
 
