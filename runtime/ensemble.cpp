@@ -201,20 +201,15 @@ std::vector<size_t> Ensemble::top(size_t k) const {
 }
 
 size_t Ensemble::draw(Random& random) const {
-  const std::vector<double> weights = relative_weights(log_weights);
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  if (total == 0 || log_z == -INFINITY) {
+  std::vector<double> cumulative = relative_weights(log_weights);
+  std::partial_sum(cumulative.begin(), cumulative.end(), cumulative.begin());
+  if (cumulative.empty() || cumulative.back() == 0) {
     throw Error("drawing: every sequence of the ensemble has probability 0, or there is none");
   }
-  const double target = random.uniform() * total;
-  double sum = 0;
-  size_t drawn = 0;
-  for (size_t i = 0; i < size() && sum <= target; ++i) {
-    if (weights[i] == 0) continue;
-    sum += weights[i];
-    drawn = i;
-  }
-  return drawn;
+  // In (0, total), also when rounded: the sum passes it, and at a weight above 0.
+  const double target = random.uniform() * cumulative.back();
+  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.end(), target);
+  return static_cast<size_t>(drawn - cumulative.begin());
 }
 
 void Ensemble::sort() {
