@@ -37,7 +37,7 @@ void Beam::choose(const CandidateTable& table, int step, std::vector<int32_t>& c
     cells.resize(width);
     std::sort(cells.begin(), cells.end());
   }
-  steps_.push_back({.ess = 0,
+  steps_.push_back({.ess = NAN,
                     .resampled = false,
                     .num_rows = static_cast<int64_t>(table.num_rows()),
                     .ancestors = {}});
@@ -51,7 +51,8 @@ Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
                  .particles = 0,
                  .temperature = options_.temperature,
                  .seed = options_.seed,
-                 .sequence = sequence_};
+                 .sequence = sequence_,
+                 .beam_width = exact ? 0 : options_.particles};
   result.steps = std::move(steps_);
   fill_sequences(forest, final_rows, length_, result);
   result.counts.assign(final_rows.size(), 1);

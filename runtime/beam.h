@@ -4,10 +4,10 @@
 
 namespace scry {
 
-/// Keeps the `width` best candidates by G_t, or by G_t + C_t; ties go to earlier rows and tags.
+/// Keeps the M best candidates by G_t, or by G_t + C_t, with ties to earlier rows and tags; or, to
+/// enumerate, all of positive weight, up to a limit.
 class Beam : public Population {
  public:
-  /// With `limit`, all candidates are kept, and more rows than that are an error.
   Beam(const SampleOptions& options, int64_t sequence, int length);
   void choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;

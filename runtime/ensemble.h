@@ -14,7 +14,7 @@ namespace scry {
 
 /// One step of a run.
 struct StepRecord {
-  double ess = 0;  ///< effective sample size of the weights, before any resampling
+  double ess = 0;  ///< effective sample size, before any resampling; NaN where nothing is weighted
   bool resampled = false;
   int64_t num_rows = 0;            ///< distinct prefixes that were really extended
   std::vector<int32_t> ancestors;  ///< of each particle, where it resampled; else particle m's is m
@@ -29,6 +29,7 @@ struct RunInfo {
   double temperature = 1;
   uint64_t seed = 0;
   int64_t sequence = 0;  ///< its number, from 0
+  int beam_width = 0;    ///< 0 if it is no beam
 };
 
 /// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags.
@@ -40,11 +41,10 @@ struct Ensemble {
   std::vector<double> log_scores;   ///< G_T
   std::vector<int32_t> counts;      ///< particles on the sequence; 1 where info.particles is 0
   double log_z = 0;                 ///< log Ẑ; of exp(G_T / temperature)
-  /// Standard error of log_z: of one run, from its genealogy (Chan & Lai 2013, Lee & Whiteley
-  /// 2018); 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam, a genealogy
-  /// that goes back to one particle).
+  /// Standard error of log_z: of one run, from its genealogy (genealogy.h); of pooled runs, from
+  /// their scatter; 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam).
   std::optional<double> log_z_error;
-  std::vector<StepRecord> steps;  ///< T of them; empty for a pooled or an exact ensemble
+  std::vector<StepRecord> steps;  ///< T of them; none of pooled runs
 
   size_t size() const { return log_weights.size(); }
   std::span<const int32_t> sequence(size_t i) const {

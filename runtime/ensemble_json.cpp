@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "runtime/ensemble.h"
@@ -32,7 +33,8 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
   Json rows, rows_per_particle_step;  // null
   if (ensemble.steps.size() == static_cast<size_t>(ensemble.length)) {
     rows = ensemble.num_rows();
-    const double particle_steps = static_cast<double>(info.particles) * ensemble.length;
+    const double width = std::max(info.particles, info.beam_width);
+    const double particle_steps = width * ensemble.length;
     if (particle_steps > 0) {
       rows_per_particle_step = static_cast<double>(ensemble.num_rows()) / particle_steps;
     }
@@ -45,6 +47,7 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
             {"method", info.method},
             {"resampling", info.resampling},
             {"particles", info.particles},
+            {"beam_width", info.beam_width > 0 ? Json(info.beam_width) : Json()},
             {"runs", info.runs},
             {"temperature", info.temperature},
             {"seed", info.seed},

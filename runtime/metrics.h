@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/ensemble.h"
+#include "runtime/sample.h"
 
 namespace scry {
 
@@ -29,6 +29,11 @@ class ParticlePool {
 /// KL(p̂ ‖ p) with the pool's z(x) for log Z: a lower bound of it, and not negative if the pool has
 /// every sequence of p̂. Throws Error if p̂ or the pool has no mass.
 double offset_kl(const Ensemble& p_hat, const ParticlePool& pool);
+
+/// More of what the pool should hold: for good measure, 2M particles by filtering, independent of
+/// the sample that `options` describe (the footnote of sec:metrics). Inputs that fail give nothing.
+std::vector<Outcome> sample_extra(const Program& program, const Parameters& parameters,
+                                  std::span<const SampleInput> inputs, SampleOptions options);
 
 /// ½ Σ |p̂_a(y) − p̂_b(y)|, in [0, 1]. Throws Error if lengths differ or either has no mass.
 double total_variation(const Ensemble& a, const Ensemble& b);

@@ -27,6 +27,14 @@ constexpr double unit_interval(uint32_t high, uint32_t low) {
   return (static_cast<double>(bits) + 0.5) * 0x1p-52;
 }
 
+/// A seed for the n-th of several independent undertakings; the 0th is `seed` itself.
+constexpr uint64_t derive_seed(uint64_t seed, uint32_t n) {
+  if (n == 0) return seed;
+  const auto block = philox({n, 0, 0, UINT32_MAX},
+                            {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+  return (uint64_t{block[0]} << 32) | block[1];
+}
+
 /// Fills `out` with numbers in (0, 1). The m-th is a pure function of the other arguments and m.
 inline void fill_uniform(uint64_t seed, uint32_t purpose, uint32_t sequence, uint32_t step,
                          std::span<double> out) {

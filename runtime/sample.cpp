@@ -106,6 +106,38 @@ std::vector<Outcome> sample(const Program& program, const Parameters& parameters
   return outcomes;
 }
 
+std::vector<Outcome> sample_runs(const Program& program, const Parameters& parameters,
+                                 std::span<const SampleInput> inputs, const SampleOptions& options,
+                                 int num_runs) {
+  if (num_runs < 1) throw Error(fmt::format("runs: {}, but at least 1 is needed", num_runs));
+  std::vector<std::vector<Ensemble>> runs(inputs.size());
+  std::vector<int> num_empty(inputs.size(), 0);
+  std::vector<Outcome> pooled(inputs.size());
+  for (int run = 0; run < num_runs; ++run) {
+    SampleOptions mine = options;
+    mine.seed = derive_seed(options.seed, static_cast<uint32_t>(run));
+    mine.progress = [&](size_t done) {
+      const size_t before = static_cast<size_t>(run) * inputs.size();
+      if (options.progress) options.progress((before + done) / static_cast<size_t>(num_runs));
+    };
+    std::vector<Outcome> outcomes = sample(program, parameters, inputs, mine);
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (!outcomes[i].error) {
+        runs[i].push_back(std::move(outcomes[i].ensemble));
+      } else {
+        if (!pooled[i].error) pooled[i].error = outcomes[i].error;
+        if (outcomes[i].error->trouble() == Trouble::kNoMass) ++num_empty[i];
+      }
+    }
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (runs[i].empty() || static_cast<int>(runs[i].size()) + num_empty[i] < num_runs) continue;
+    pooled[i].error.reset();
+    pooled[i].ensemble = pool_runs(runs[i], num_empty[i]);
+  }
+  return pooled;
+}
+
 Ensemble sample(const Program& program, const Parameters& parameters, const SampleInput& input,
                 const SampleOptions& options) {
   std::vector<Outcome> outcomes = sample(program, parameters, std::span(&input, 1), options);

@@ -60,6 +60,12 @@ struct Outcome {
 std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
                             std::span<const SampleInput> inputs, const SampleOptions& options = {});
 
+/// Several independent runs per input, pooled (see pool_runs): the first has the options' seed, the
+/// others seeds made of it. A run without mass counts as Ẑ = 0; any other error is the input's.
+std::vector<Outcome> sample_runs(const Program& program, const Parameters& parameters,
+                                 std::span<const SampleInput> inputs, const SampleOptions& options,
+                                 int num_runs);
+
 /// One input. Throws SamplingError.
 Ensemble sample(const Program& program, const Parameters& parameters, const SampleInput& input,
                 const SampleOptions& options = {});

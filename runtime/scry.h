@@ -5,6 +5,7 @@
 #include "dsl/layers_recurrent.h"
 #include "dsl/model.h"
 #include "dsl/registry.h"
+#include "runtime/exact.h"
 #include "runtime/metrics.h"
 #include "runtime/parameters.h"
 #include "runtime/parameters_file.h"

@@ -15,11 +15,11 @@ namespace {
 constexpr int kTags = 3, kLength = 3;
 
 /// A model of all 27 taggings: G_T by their number, some of them −∞.
-struct Model {
+struct Toy {
   std::vector<std::vector<int32_t>> taggings;
   std::vector<double> log_scores;
 
-  explicit Model(double shift = 0) {
+  explicit Toy(double shift = 0) {
     Random random(4, 0);
     for (const std::vector<int>& y : test::all_taggings(kTags, kLength)) {
       taggings.emplace_back(y.begin(), y.end());
@@ -57,7 +57,7 @@ Ensemble without_mass() { return hand_ensemble({{{0, 0, 0}, -INFINITY, 8}}, kLen
 TEST_CASE("the divergence of p from itself is 0") {
   for (double shift : {-1e4, 0.0, 1e4}) {
     for (double temperature : {0.5, 1.0, 3.0}) {
-      const Model model(shift);
+      const Toy model(shift);
       CHECK(std::abs(kl_divergence(model.cut(0, 1, temperature), model.log_z(temperature))) <
             1e-14 * (1 + std::abs(shift) / temperature) * 10);
     }
@@ -65,7 +65,7 @@ TEST_CASE("the divergence of p from itself is 0") {
 }
 
 TEST_CASE("the divergence is that of its definition") {
-  const Model model;
+  const Toy model;
   const auto weight = [](size_t i) { return 1.0 + static_cast<double>(i % 5); };
   double total = 0;
   for (size_t i = 1; i < 27; i += 3) total += weight(i);
@@ -84,7 +84,7 @@ TEST_CASE("the divergence is that of its definition") {
 }
 
 TEST_CASE("the divergence of p cut to a set is minus the log of the set's mass") {
-  const Model model;
+  const Toy model;
   CHECK(kl_divergence(model.cut(1, 3), model.log_z()) ==
         Approx(model.log_z() - model.cut(1, 3).log_z));
 }
@@ -102,7 +102,7 @@ TEST_CASE("sequences of probability 0 add nothing to a divergence, impossible on
 }
 
 TEST_CASE("a divergence needs mass on both sides") {
-  const Model model;
+  const Toy model;
   CHECK_THROWS_AS(kl_divergence(Ensemble{}, 0), Error);
   CHECK_THROWS_AS(kl_divergence(without_mass(), 0), Error);
   CHECK_THROWS_AS(kl_divergence(model.cut(0, 1), -INFINITY), Error);
@@ -112,7 +112,7 @@ TEST_CASE("a divergence needs mass on both sides") {
 
 TEST_CASE("the pool bounds log Z from below, and is it with all sequences") {
   for (double shift : {-1e4, 0.0, 1e4}) {
-    const Model model(shift);
+    const Toy model(shift);
     ParticlePool pool;
     CHECK(pool.size() == 0);
     CHECK(pool.log_z() == -INFINITY);
@@ -134,7 +134,7 @@ TEST_CASE("the pool bounds log Z from below, and is it with all sequences") {
 }
 
 TEST_CASE("the pool counts what was drawn, not its weight") {
-  const Model model;
+  const Toy model;
   ParticlePool pool;
   pool.add(model.ensemble(1, 3, 1, [](size_t i) { return i == 1 ? 0 : -INFINITY; }));
   CHECK(pool.size() == 9);
@@ -144,7 +144,7 @@ TEST_CASE("the pool counts what was drawn, not its weight") {
 }
 
 TEST_CASE("the order in which a pool was filled does not matter, not even to the last bit") {
-  const Model model;
+  const Toy model;
   Ensemble rounded = model.cut(0, 2);
   for (double& score : rounded.log_scores) score -= 1e-9;
   const std::vector<Ensemble> ensembles{model.cut(0, 1), rounded, model.cut(1, 4), model.cut(0, 3)};
@@ -160,7 +160,7 @@ TEST_CASE("the order in which a pool was filled does not matter, not even to the
 
 TEST_CASE("a pool is of one input") {
   ParticlePool pool;
-  pool.add(Model().cut(0, 1));
+  pool.add(Toy().cut(0, 1));
   CHECK_THROWS_WITH(pool.add(hand_ensemble({{{0, 1}, 0, 1}}, 2)),
                     "particle pool: a sequence of length 2 among those of length 3");
   CHECK(pool.size() == 27);
@@ -168,7 +168,7 @@ TEST_CASE("a pool is of one input") {
 
 TEST_CASE("the offset divergence is a bound, is exact with all sequences, and keeps differences") {
   for (double temperature : {1.0, 2.0}) {
-    const Model model;
+    const Toy model;
     const Ensemble a = model.cut(1, 3, temperature),
                    b = model.ensemble(0, 4, temperature, [](size_t i) {
                      return i == 8 ? -INFINITY : 0.1 * static_cast<double>(i);
@@ -201,9 +201,9 @@ TEST_CASE("the total variation is half the sum of differences") {
   CHECK(total_variation(b, a) == Approx(0.6));
   CHECK(total_variation(a, a) == 0);
   CHECK(total_variation(a, hand_ensemble({{{1, 0}, -1e4}}, 2)) == Approx(1));
-  CHECK_THROWS_AS(total_variation(a, Model().cut(0, 1)), Error);
+  CHECK_THROWS_AS(total_variation(a, Toy().cut(0, 1)), Error);
   CHECK_THROWS_AS(total_variation(a, hand_ensemble({}, 2)), Error);
-  CHECK_THROWS_AS(total_variation(without_mass(), Model().cut(0, 1)), Error);
+  CHECK_THROWS_AS(total_variation(without_mass(), Toy().cut(0, 1)), Error);
 }
 
 TEST_CASE("a bit is log 2 nats") {

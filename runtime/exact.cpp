@@ -1,0 +1,72 @@
+#include "runtime/exact.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "runtime/check_input.h"
+#include "runtime/search.h"
+#include "runtime/workers.h"
+
+namespace scry {
+namespace {
+
+Ensemble answer(const Program& program, const Parameters& parameters, const SampleInput& input,
+                const SampleOptions& options) {
+  check_input(program, input, options.first_sequence);
+  const double count = count_taggings(input, program.num_tags());
+  if (count <= static_cast<double>(options.max_rows)) {
+    SampleOptions all = options;
+    all.method = Method::kEnumerate;
+    return sample(program, parameters, input, all);
+  }
+  if (has_finite_states(program)) return sample_finite(program, parameters, input, options);
+  throw SamplingError(
+      Trouble::kTooManyRows, options.first_sequence, 0,
+      fmt::format("there are {:.3g} taggings, more than the {} to be enumerated, and the model's "
+                  "states are not finite: sample, or raise the limit",
+                  count, options.max_rows));
+}
+
+}  // namespace
+
+double count_taggings(const SampleInput& input, int num_tags) {
+  double count = 1;
+  for (int step = 1; step <= static_cast<int>(input.x.size()); ++step) {
+    int allowed = 0;
+    for (int tag = 0; tag < num_tags; ++tag) allowed += input.allowed.allows(step, tag) ? 1 : 0;
+    count *= allowed;
+  }
+  return count;
+}
+
+std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
+                           std::span<const SampleInput> inputs, const SampleOptions& options) {
+  std::vector<Outcome> outcomes(inputs.size());
+  Workers workers(options.threads);
+  std::mutex mutex;
+  size_t num_done = 0;
+  workers.for_each(static_cast<int64_t>(inputs.size()), [&](int, int64_t i) {
+    SampleOptions mine = options;
+    mine.threads = workers.size() > 1 && inputs.size() > 1 ? 1 : options.threads;
+    mine.first_sequence += i;
+    mine.progress = {};
+    Outcome& outcome = outcomes[static_cast<size_t>(i)];
+    try {
+      outcome.ensemble = answer(program, parameters, inputs[static_cast<size_t>(i)], mine);
+    } catch (const SamplingError& error) {
+      outcome.error = error;
+    }
+    const std::lock_guard lock(mutex);
+    ++num_done;
+    if (options.progress) options.progress(num_done);
+  });
+  return outcomes;
+}
+
+Ensemble exact(const Program& program, const Parameters& parameters, const SampleInput& input,
+               const SampleOptions& options) {
+  return answer(program, parameters, input, options);
+}
+
+}  // namespace scry
