@@ -15,7 +15,7 @@ struct Best {
 
 struct SearchOptions {
   int64_t sequence = 0;                 ///< its number, for messages
-  int64_t max_rows = int64_t{1} << 20;  ///< prefixes or states extended, of all steps, at most
+  int64_t max_rows = int64_t{1} << 17;  ///< prefixes or states extended, of all steps, at most
 };
 
 /// Whether all of the model's state is integers, so that equal states can be told and merged.

@@ -35,6 +35,7 @@ Action declare_graph(CLI::App& app);
 Action declare_check(CLI::App& app);
 Action declare_init(CLI::App& app);
 Action declare_score(CLI::App& app);
+Action declare_sample(CLI::App& app);
 Action declare_version(CLI::App& app);
 
 }  // namespace scry::cli

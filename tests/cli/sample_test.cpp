@@ -1,0 +1,198 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/cli/shell.h"
+
+namespace scry {
+namespace {
+
+using nlohmann::json;
+using test::lines_of;
+using test::Sandbox;
+using test::write_text;
+
+std::vector<json> objects_of(const std::string& text) {
+  std::vector<json> objects;
+  for (const std::string& line : lines_of(text)) objects.push_back(json::parse(line));
+  return objects;
+}
+
+const std::string kHmm = "lesson_01_hmm sample --input in.txt ";
+
+TEST_CASE("every method samples or searches the HMM, and they agree where they should") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1\n\n3 3\tignored\r\n");
+  const auto run = [&](const std::string& options) {
+    const auto result = box.program(kHmm + "--format jsonl --precision double " + options);
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    CHECK(result.err.empty());
+    std::vector<json> objects = objects_of(result.out);
+    REQUIRE(objects.size() == 2);
+    CHECK(objects[0]["line"] == 1);
+    CHECK(objects[0]["x"] == json({"1", "2", "3", "1"}));
+    CHECK(objects[1]["line"] == 3);
+    CHECK(objects[1]["x"] == json({"3", "3"}));
+    return objects;
+  };
+  const std::vector<json> exact = run("--method exact");
+  CHECK(exact[0]["num_sequences"] == 16);
+  CHECK(exact[0]["log_z_error"] == 0);
+  for (const char* method : {"is", "smooth"}) {  // the proposal is exact
+    const std::vector<json> drawn = run(std::string("-M 20 --method ") + method);
+    for (size_t i : {0, 1}) {
+      CHECK(std::abs(drawn[i]["log_z"].get<double>() - exact[i]["log_z"].get<double>()) < 1e-9);
+      CHECK(drawn[i]["method"] == method);
+      CHECK(drawn[i]["particles"] == 20);
+    }
+  }
+  CHECK(run("")[0]["method"] == "smooth");
+  CHECK(run("--method filter -M 2000")[0]["log_z"].get<double>() ==
+        Approx(exact[0]["log_z"].get<double>()).margin(0.1));
+  const std::vector<json> wide = run("--method beam -M 16");
+  CHECK(wide[0]["sequences"] == exact[0]["sequences"]);
+  CHECK(run("--method beam --beam-by lookahead -M 1")[0]["num_sequences"] == 1);
+  for (const char* method : {"viterbi", "astar"}) {
+    const std::vector<json> best = run(std::string("--method ") + method);
+    CHECK(best[0]["tags"] == exact[0]["sequences"][0]["tags"]);
+    CHECK(best[0]["optimal"] == true);
+  }
+}
+
+TEST_CASE("options reach the sampler, and the seed decides") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1 1 2\n");
+  const auto run = [&](const std::string& options) {
+    const auto result = box.program(kHmm + "--format jsonl --method filter " + options);
+    REQUIRE(result.exit_code == 0);
+    return result.out;
+  };
+  CHECK(run("--seed 4") == run("--seed 4"));
+  CHECK(run("--seed 4") != run("--seed 5"));
+  CHECK(run("--threads 1 --batch 1") == run("--threads 2 --batch 7"));
+  const auto field = [&](const std::string& options, const char* name) {
+    return json::parse(run(options))[name];
+  };
+  CHECK(field("--resample always --scheme systematic", "resampling") == "systematic, always");
+  CHECK(field("--resample ess --alpha 0.9", "resampling") == "multinomial if ESS < 0.9 M");
+  CHECK(field("--temperature 2", "temperature") == 2.0);
+  CHECK(field("--runs 5 -M 10", "runs") == 5);
+  CHECK(field("--top 2", "sequences").size() == 2);
+  CHECK(!json::parse(run("")).contains("steps"));
+  CHECK(field("--steps", "steps").size() == 6);
+  CHECK(field("--kl", "kl_bits").get<double>() > 0);
+  CHECK(field("--kl --max-rows 10", "offset_kl_bits").get<double>() >= 0);
+}
+
+TEST_CASE("parameters come from a file where one is given") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3\n");
+  REQUIRE(box.program("lesson_01_hmm init --seed 9 -o p.safetensors").exit_code == 0);
+  const auto log_z = [&](const std::string& options) {
+    const auto result = box.program(kHmm + "--method exact --format jsonl " + options);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out)["log_z"].get<double>();
+  };
+  CHECK(log_z("--params p.safetensors --seed 1") == log_z("--seed 9"));
+  CHECK(log_z("--params p.safetensors") != log_z("--seed 1"));
+}
+
+TEST_CASE("constraints are read from the second column") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3\t* C C|H\n1 2\tH H\n");
+  const auto result = box.program(kHmm + "--constrain --method exact --format jsonl");
+  REQUIRE(result.exit_code == 0);
+  const std::vector<json> objects = objects_of(result.out);
+  CHECK(objects[0]["num_sequences"] == 4);
+  for (const json& sequence : objects[0]["sequences"]) CHECK(sequence["tags"][1] == "C");
+  CHECK(objects[1]["num_sequences"] == 1);
+}
+
+TEST_CASE("a line with something wrong in it is named, and the others are sampled") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2\t* H\n2 9 1\t* * *\n1 1\t*\n3\tX\n3 3\nx\t*\n3\tC\n");
+  const auto plain = box.program("lesson_01_hmm sample --input in.txt --constrain");
+  CHECK(plain.exit_code == 1);
+  CHECK(plain.err ==
+        "in.txt:2: step 2: '9' is not in the input alphabet\n"
+        "in.txt:3: 2 symbols but 1 sets of allowed tags\n"
+        "in.txt:4: step 1: 'X' is not in the output alphabet\n"
+        "in.txt:5: there is no tab between symbols and allowed tags\n"
+        "in.txt:6: step 1: 'x' is not in the input alphabet\n");
+  CHECK(lines_of(plain.out).size() >= 8);
+  const auto jsonl = box.program("lesson_01_hmm sample --input in.txt --constrain --format jsonl");
+  CHECK(jsonl.exit_code == 1);
+  CHECK(jsonl.err == plain.err);
+  const std::vector<json> objects = objects_of(jsonl.out);
+  REQUIRE(objects.size() == 7);
+  CHECK(objects[1]["error"] == "step 2: '9' is not in the input alphabet");
+  for (size_t i : {0, 6}) CHECK(objects[i].contains("log_z"));
+}
+
+TEST_CASE("what a model cannot do is said in one line") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3\n");
+  const auto viterbi = box.program("lesson_02_oohmm sample --input in.txt --method viterbi");
+  CHECK(viterbi.exit_code == 1);
+  CHECK(viterbi.err ==
+        "scry: the model's states are not finite: 'belief' is [5]; search best-first, or sample\n");
+  const auto exact =
+      box.program("lesson_02_oohmm sample --input in.txt --method exact --max-rows 7");
+  CHECK(exact.exit_code == 1);
+  CHECK(exact.err ==
+        "in.txt:1: there are 8 taggings, more than the 7 to be enumerated, and the model's states "
+        "are not finite: sample, or raise the limit\n");
+  write_text(box.path("word.txt"), "K AE T\n");
+  const auto astar = box.program("lesson_03_stress_tagger sample --input word.txt --method astar");
+  CHECK(astar.exit_code == 0);
+  CHECK(astar.out.find("heuristic: the lookahead is learned") != std::string::npos);
+}
+
+TEST_CASE("the table has a row per tagging, and --stats tells the rows computed") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "M AA D AH L\nK AE T\n");
+  const auto result =
+      box.program("lesson_03_stress_tagger sample --input in.txt --top 2 --stats -M 128");
+  CHECK(result.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[0].find("log Z") != std::string::npos);
+  CHECK(lines[1].find("M AA D AH L") != std::string::npos);
+  CHECK(result.err.find("rows / (M·T)") != std::string::npos);
+  CHECK(result.err.find("1,024 particle-steps") != std::string::npos);
+}
+
+TEST_CASE("a file is written whole, or not at all") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2\n");
+  CHECK(box.program(kHmm + "-o out.txt").exit_code == 0);
+  const std::string before = test::read_file(box.path("out.txt"));
+  CHECK(!before.empty());
+  write_text(box.path("empty.txt"), "\n");
+  const auto failed = box.program("lesson_01_hmm sample --input empty.txt -o out.txt");
+  CHECK(failed.exit_code == 1);
+  CHECK(failed.err == "empty.txt: there is no example in it\n");
+  CHECK(test::read_file(box.path("out.txt")) == before);
+  const auto unwritable = box.program(kHmm + "-o missing/out.txt");
+  CHECK(unwritable.exit_code == 1);
+  CHECK(lines_of(unwritable.err).size() == 1);
+}
+
+TEST_CASE("options of sample without sense are usage errors") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2\n");
+  for (const char* options :
+       {"-M 0", "-M -1", "-M many", "--method guess", "--temperature 0", "--temperature -1",
+        "--alpha 2", "--runs 0", "--top -2", "--threads -1", "--resample now", "--scheme best",
+        "--format xml", "--max-rows 0", "--input missing.txt"}) {
+    const auto result = box.program(kHmm + options);
+    INFO(options << ": " << result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(lines_of(result.err).size() == 1);
+    CHECK(result.out.empty());
+  }
+}
+
+}  // namespace
+}  // namespace scry

@@ -1,0 +1,293 @@
+#include "runtime/sample.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "compiler/compile.h"
+#include "runtime/exact.h"
+#include "runtime/metrics.h"
+#include "runtime/search.h"
+#include "runtime/workers.h"
+#include "tools/cli/command.h"
+#include "tools/cli/options.h"
+#include "tools/cli/output_file.h"
+#include "tools/cli/params_option.h"
+#include "tools/cli/progress_bar.h"
+#include "tools/cli/sample_report.h"
+
+namespace scry::cli {
+namespace {
+
+constexpr size_t kPart = 2048;  // sequences held in memory at a time
+
+struct SampleCommandOptions {
+  std::string params, input, output, method, format = "table", precision = "float";
+  std::string scheme = "multinomial", resample, beam_by = "score";
+  SampleOptions sampling;
+  int runs = 1, top = -1;
+  int64_t max_rows = 0;
+  bool constrained = false, with_kl = false, with_steps = false, with_stats = false;
+};
+
+class SampleCommand {
+ public:
+  SampleCommand(const SampleCommandOptions& options, const Bundle& bundle)
+      : options_(options),
+        program_(compile(bundle, {.precision = options.precision == "double" ? Precision::kDouble
+                                                                             : Precision::kFloat,
+                                  .gradients = false})),
+        parameters_(parameters_of(program_, options.params, options.sampling.seed)) {
+    if (options_.method.empty()) options_.method = program_.has_proposal() ? "smooth" : "filter";
+    SampleOptions& sampling = options_.sampling;
+    static const std::map<std::string, Method> methods{{"is", Method::kImportance},
+                                                       {"filter", Method::kFilter},
+                                                       {"smooth", Method::kSmooth},
+                                                       {"beam", Method::kBeam}};
+    if (const auto found = methods.find(options_.method); found != methods.end())
+      sampling.method = found->second;
+    if (options_.method == "beam" && options_.beam_by == "lookahead")
+      sampling.method = Method::kBeamAhead;
+    static const std::map<std::string, Resampling> schemes{
+        {"multinomial", Resampling::kMultinomial},
+        {"residual", Resampling::kResidual},
+        {"stratified", Resampling::kStratified},
+        {"systematic", Resampling::kSystematic}};
+    // A search keeps the states of all it met.
+    sampling.max_rows = options_.max_rows > 0        ? options_.max_rows
+                        : options_.method == "astar" ? SearchOptions().max_rows
+                                                     : int64_t{1} << 20;
+    sampling.resampling = schemes.at(options_.scheme);
+    // Importance sampling proper has no resampling, unless it is asked for.
+    if (options_.resample.empty()) options_.resample = options_.method == "is" ? "never" : "ess";
+    sampling.trigger = options_.resample == "ess"      ? Trigger::kEss
+                       : options_.resample == "always" ? Trigger::kAlways
+                                                       : Trigger::kNever;
+  }
+
+  int run() {
+    const std::vector<InputLine> lines =
+        read_inputs(options_.input, program_.task, options_.constrained);
+    const bool as_table = options_.format == "table";
+    const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
+                       : options_.top == 0 ? SIZE_MAX
+                                           : static_cast<size_t>(options_.top);
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<SampleResult> all;
+    std::string text;
+    SampleTotals totals;
+    {
+      ProgressBar bar("sequences", lines.size());
+      for (size_t first = 0; first < lines.size(); first += kPart) {
+        const size_t count = std::min(kPart, lines.size() - first);
+        options_.sampling.progress = [&](size_t done) { bar.show(first + done); };
+        for (SampleResult& result : run_part(std::span(lines).subspan(first, count), first)) {
+          totals.add(result);
+          if (!result.error.empty()) errors_.emplace_back(result.line->line, result.error);
+          if (!as_table) {
+            text += result_json(result, program_.task, options_.method, top, options_.with_steps);
+          } else {
+            if (result.ensemble) result.ensemble->steps.clear();
+            all.push_back(std::move(result));
+          }
+        }
+      }
+    }
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (as_table) {
+      const bool on_stdout = options_.output.empty();
+      text = result_table(all, program_.task, top, on_stdout ? Style::for_stdout() : Style(false));
+    }
+    write_result(options_.output, text);
+    report_errors();
+    if (options_.with_stats) {
+      fmt::print(
+          stderr, "{}",
+          format_totals(totals, seconds, Workers(options_.sampling.threads).size(), Style(false)));
+    }
+    return errors_.empty() ? 0 : 1;
+  }
+
+ private:
+  std::vector<SampleResult> run_part(std::span<const InputLine> lines, size_t first) {
+    options_.sampling.first_sequence = static_cast<int64_t>(first);
+    std::vector<SampleResult> results(lines.size());
+    std::vector<SampleInput> inputs(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      results[i].line = &lines[i];
+      results[i].sequence = static_cast<int64_t>(first + i);
+      results[i].error = lines[i].error;
+      if (lines[i].error.empty()) inputs[i] = {lines[i].x, lines[i].allowed};
+    }
+    if (options_.method == "viterbi" || options_.method == "astar") {
+      search(inputs, results);
+    } else {
+      const std::vector<Outcome> outcomes = sample_all(inputs);
+      for (size_t i = 0; i < results.size(); ++i) {
+        if (!results[i].error.empty()) continue;
+        if (outcomes[i].error) {
+          results[i].error = explain(*outcomes[i].error);
+        } else {
+          results[i].ensemble = outcomes[i].ensemble;
+        }
+      }
+      if (options_.with_kl) measure(inputs, results);
+    }
+    return results;
+  }
+
+  std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) const {
+    if (options_.method == "exact") return exact(program_, parameters_, inputs, options_.sampling);
+    if (options_.runs > 1)
+      return sample_runs(program_, parameters_, inputs, options_.sampling, options_.runs);
+    return sample(program_, parameters_, inputs, options_.sampling);
+  }
+
+  static std::string explain(const SamplingError& error) {
+    return error.step() == 0 ? error.message()
+                             : fmt::format("step {}: {}", error.step(), error.message());
+  }
+
+  void search(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
+    const auto best = options_.method == "viterbi" ? viterbi : search_best_first;
+    Workers workers(options_.sampling.threads);
+    workers.for_each(static_cast<int64_t>(inputs.size()), [&](int, int64_t i) {
+      SampleResult& result = results[static_cast<size_t>(i)];
+      if (!result.error.empty()) return;
+      try {
+        result.best = best(program_, parameters_, inputs[static_cast<size_t>(i)],
+                           {result.sequence, options_.sampling.max_rows});
+      } catch (const SamplingError& error) {
+        result.error = explain(error);
+      }
+    });
+  }
+
+  /// KL(p̂ ‖ p), exactly where all taggings can be enumerated; else the offset KL, over the
+  /// particles drawn and twice as many by filtering (sec:metrics).
+  void measure(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
+    SampleOptions quiet = options_.sampling;
+    quiet.progress = {};
+    const std::vector<Outcome> extra = sample_extra(program_, parameters_, inputs, quiet);
+    for (size_t i = 0; i < results.size(); ++i) {
+      SampleResult& result = results[i];
+      if (!result.ensemble) continue;
+      quiet.first_sequence = result.sequence;
+      const double count = count_taggings(inputs[i], program_.num_tags());
+      double log_z = 0;
+      if (count <= static_cast<double>(options_.sampling.max_rows)) {
+        log_z = exact(program_, parameters_, inputs[i], quiet).log_z;
+      } else {
+        result.kl_is_offset = true;
+        ParticlePool pool;
+        pool.add(*result.ensemble);
+        if (!extra[i].error) pool.add(extra[i].ensemble);
+        log_z = pool.log_z(options_.sampling.temperature);
+      }
+      result.kl_bits = to_bits(kl_divergence(*result.ensemble, log_z));
+    }
+  }
+
+  void report_errors() const {
+    constexpr size_t kShown = 20;
+    const std::string name = options_.input == "-" ? "standard input" : options_.input;
+    for (size_t i = 0; i < std::min(kShown, errors_.size()); ++i)
+      fmt::print(stderr, "{}:{}: {}\n", name, errors_[i].first, errors_[i].second);
+    if (errors_.size() > kShown)
+      fmt::print(stderr, "{}: {} more lines failed\n", name, errors_.size() - kShown);
+  }
+
+  SampleCommandOptions options_;
+  Program program_;
+  Parameters parameters_;
+  std::vector<std::pair<int, std::string>> errors_;
+};
+
+/// A check for CLI11: a number for which `fits` holds.
+template <class Fits>
+CLI::Option* check_number(CLI::Option* option, const char* wanted, Fits fits) {
+  return option->check([=](const std::string& given) {
+    try {
+      size_t used = 0;
+      const double value = std::stod(given, &used);
+      if (used == given.size() && fits(value)) return std::string();
+    } catch (const std::exception&) {
+    }
+    return fmt::format("'{}' is not {}", given, wanted);
+  });
+}
+
+CLI::Option* add_count(CLI::App& app, const std::string& name, int& value, int least,
+                       const std::string& help) {
+  return check_number(app.add_option(name, value, help)->type_name("N"),
+                      least > 0 ? "a whole number above 0" : "a whole number", [=](double given) {
+                        return given >= least && given <= 1e9 && given == std::floor(given);
+                      });
+}
+
+}  // namespace
+
+Action declare_sample(CLI::App& app) {
+  auto options = std::make_shared<SampleCommandOptions>();
+  SampleOptions& sampling = options->sampling;
+  app.add_option("--input", options->input,
+                 "Sequences, one a line: symbols separated by spaces; - is standard input")
+      ->type_name("FILE")
+      ->required()
+      ->check([](const std::string& path) {
+        return path == "-" ? std::string() : CLI::ExistingPath(path);
+      });
+  add_params(app, options->params);
+  add_choice(app, "--method", options->method,
+             {"is", "filter", "smooth", "beam", "exact", "viterbi", "astar"},
+             "How; smooth if the model has a proposal, else filter")
+      ->default_str("");
+  add_count(app, "-M,--particles", sampling.particles, 1, "Particles, or the beam's width")
+      ->capture_default_str();
+  add_choice(app, "--resample", options->resample, {"ess", "always", "never"},
+             "When: if ESS < alpha M (never for is), at every step, or not at all")
+      ->default_str("");
+  add_choice(app, "--scheme", options->scheme,
+             {"multinomial", "residual", "stratified", "systematic"}, "Of resampling");
+  check_number(app.add_option("--alpha", sampling.alpha, "Resample if ESS < alpha M")
+                   ->capture_default_str()
+                   ->type_name("X"),
+               "between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
+  add_choice(app, "--beam-by", options->beam_by, {"score", "lookahead"},
+             "A beam keeps the best by G_t, or by G_t + C_t");
+  check_number(
+      app.add_option("--temperature", sampling.temperature, "Sample from exp(G_T / temperature)")
+          ->capture_default_str()
+          ->type_name("X"),
+      "a number above 0", [](double x) { return x > 0 && x < INFINITY; });
+  app.add_flag("--constrain", options->constrained,
+               "After a tab, a line has the tags allowed at each position: * or TAG or TAG|TAG");
+  add_count(app, "--runs", options->runs, 1, "Independent runs, pooled")->capture_default_str();
+  add_count(app, "--top", options->top, 0,
+            "Taggings shown of each sequence, 0 for all; a table has 3, jsonl all");
+  add_choice(app, "--format", options->format, {"table", "jsonl"},
+             "One JSON object a line, or a table");
+  app.add_flag("--steps", options->with_steps, "jsonl: the record of every step, too");
+  app.add_flag("--stats", options->with_stats,
+               "Afterwards, on standard error: rows computed, ESS, time");
+  app.add_flag(
+      "--kl", options->with_kl,
+      "KL of the sample to the model in bits: exact if all taggings can be enumerated, else "
+      "the offset KL, a lower bound");
+  check_number(app.add_option("--max-rows", options->max_rows,
+                              "Limit of exact, viterbi, astar and --kl: rows in memory")
+                   ->type_name("N"),
+               "a whole number above 0", [](double x) { return x >= 1 && x <= 1e9; });
+  add_seed(app, sampling.seed, "Seed of the draws, and of fresh parameters");
+  add_count(app, "--threads", sampling.threads, 0, "0 for all cores")->capture_default_str();
+  add_count(app, "--batch", sampling.batch, 0, "Sequences run together; 0 to choose")
+      ->capture_default_str();
+  add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
+  add_output(app, options->output);
+  return [options](const Bundle& bundle) { return SampleCommand(*options, bundle).run(); };
+}
+
+}  // namespace scry::cli

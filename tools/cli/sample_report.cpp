@@ -1,0 +1,159 @@
+#include "tools/cli/sample_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace scry::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxSymbols = 24;  // of a sequence in a table
+
+std::string join_tags(std::span<const int32_t> tags, const Alphabet& alphabet) {
+  std::string text;
+  for (size_t t = 0; t < std::min(tags.size(), kMaxSymbols); ++t)
+    text += (t == 0 ? "" : " ") + alphabet.name(tags[t]);
+  return tags.size() > kMaxSymbols ? text + " …" : text;
+}
+std::string cut_symbols(const std::string& symbols) {
+  size_t spaces = 0;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i] == ' ' && ++spaces == kMaxSymbols) return symbols.substr(0, i) + " …";
+  }
+  return symbols;
+}
+
+std::string format_log_z(const Ensemble& ensemble) {
+  if (!ensemble.log_z_error) return fmt::format("{:.3f}", ensemble.log_z);
+  if (ensemble.info.particles == 0 || ensemble.info.method == "exact")
+    return fmt::format("{:.3f} exact", ensemble.log_z);
+  return fmt::format("{:.3f} ±{:.3f}", ensemble.log_z, *ensemble.log_z_error);
+}
+
+Json best_json(const Best& best, const Alphabet& alphabet, const std::string& method) {
+  Json tags = Json::array();
+  for (int32_t tag : best.tags) tags.push_back(alphabet.name(tag));
+  Json json{{"method", method},        {"length", best.tags.size()},
+            {"tags", std::move(tags)}, {"log_score", best.log_score},
+            {"optimal", best.optimal}, {"rows", best.num_rows}};
+  if (!best.optimal) json["why"] = best.why;
+  return json;
+}
+
+}  // namespace
+
+std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
+                        size_t top, bool with_steps) {
+  Json x = Json::array();
+  for (size_t at = 0; at < result.line->symbols.size();) {
+    const size_t end = std::min(result.line->symbols.find(' ', at), result.line->symbols.size());
+    if (end > at) x.push_back(result.line->symbols.substr(at, end - at));
+    at = end + 1;
+  }
+  Json json{{"line", result.line->line}, {"x", std::move(x)}};
+  if (!result.error.empty()) json["error"] = result.error;
+  if (result.kl_bits) json[result.kl_is_offset ? "offset_kl_bits" : "kl_bits"] = *result.kl_bits;
+  if (result.best) json.update(best_json(*result.best, task.y, method));
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (result.ensemble) {  // both are objects
+    text.back() = ',';
+    text += to_json(*result.ensemble, task, top, with_steps).substr(1);
+  }
+  return text + "\n";
+}
+
+std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
+                         const Style& style) {
+  TextTable table({{"line", true},
+                   {"x"},
+                   {"log Z", true},
+                   {"ESS", true},
+                   {"KL bits", true},
+                   {"p", true},
+                   {"G_T", true},
+                   {"y"},
+                   {"note"}});
+  for (const SampleResult& result : results) {
+    std::vector<std::string> cells(9);
+    cells[0] = std::to_string(result.line->line);
+    cells[1] = cut_symbols(result.line->symbols);
+    if (!result.error.empty()) {
+      cells[8] = "error: " + result.error;
+      table.add(cells);
+    }
+    if (result.best) {
+      cells[6] = fmt::format("{:.3f}", result.best->log_score);
+      cells[7] = join_tags(result.best->tags, task.y);
+      cells[8] = result.best->optimal ? "" : "heuristic: " + result.best->why;
+      table.add(cells);
+    }
+    if (!result.ensemble) continue;
+    const Ensemble& ensemble = *result.ensemble;
+    cells[2] = format_log_z(ensemble);
+    if (ensemble.info.particles > 0) cells[3] = fmt::format("{:.1f}", ensemble.ess());
+    if (result.kl_bits)
+      cells[4] = fmt::format("{}{:.3f}", result.kl_is_offset ? "≥" : "", *result.kl_bits);
+    bool first = true;
+    for (size_t i : ensemble.top(top)) {
+      cells[5] = fmt::format("{:.3f}", ensemble.probability(i));
+      cells[6] = fmt::format("{:.3f}", ensemble.log_scores[i]);
+      cells[7] = join_tags(ensemble.sequence(i), task.y);
+      table.add(cells, first ? TextTable::Look::kPlain : TextTable::Look::kDim);
+      if (first) std::fill(cells.begin(), cells.begin() + 5, "");
+      first = false;
+    }
+  }
+  return table.str(style, "");
+}
+
+void SampleTotals::add(const SampleResult& result) {
+  ++num_sequences;
+  if (!result.error.empty()) ++num_failed;
+  if (result.best) num_rows += result.best->num_rows;
+  if (!result.ensemble) return;
+  const Ensemble& ensemble = *result.ensemble;
+  const double width = std::max(ensemble.info.particles, ensemble.info.beam_width);
+  num_rows += ensemble.num_rows();
+  num_steps += static_cast<int64_t>(ensemble.steps.size());
+  particle_steps += width * static_cast<double>(ensemble.steps.size());
+  for (const StepRecord& step : ensemble.steps) {
+    num_resampled += step.resampled ? 1 : 0;
+    if (width > 0 && !std::isnan(step.ess)) ess_share += step.ess / width;
+  }
+}
+
+std::string format_totals(const SampleTotals& totals, double seconds, int threads,
+                          const Style& style) {
+  const auto steps = static_cast<double>(totals.num_steps);
+  std::string text;
+  const auto line = [&](const char* what, const std::string& value) {
+    text += fmt::format("  {}  {}\n", style.dim(pad_right(what, 16)), value);
+  };
+  line("sequences", totals.num_failed == 0 ? std::to_string(totals.num_sequences)
+                                           : fmt::format("{}, of which {} failed",
+                                                         totals.num_sequences, totals.num_failed));
+  line("steps", group_digits(steps));
+  line("rows computed", group_digits(static_cast<double>(totals.num_rows)));
+  if (totals.particle_steps > 0) {
+    line("rows / (M·T)",
+         fmt::format("{:.1f} %  ({} particle-steps)",
+                     100 * static_cast<double>(totals.num_rows) / totals.particle_steps,
+                     group_digits(totals.particle_steps)));
+  }
+  if (totals.ess_share > 0) {
+    line("mean ESS / M", fmt::format("{:.1f} %", 100 * totals.ess_share / steps));
+    line("resampled",
+         fmt::format("{:.1f} % of steps", 100 * static_cast<double>(totals.num_resampled) / steps));
+  }
+  line("time", fmt::format("{:.3f} s on {}, {} sequences/s", seconds,
+                           count_of(static_cast<uint64_t>(threads), "thread"),
+                           group_digits(std::round(static_cast<double>(totals.num_sequences) /
+                                                   std::max(seconds, 1e-9)))));
+  return text;
+}
+
+}  // namespace scry::cli

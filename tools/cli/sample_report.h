@@ -1,0 +1,44 @@
+// What `scry sample` found, as a table or as JSON Lines.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/examples_file.h"
+#include "runtime/sample.h"
+#include "runtime/search.h"
+#include "tools/cli/text.h"
+
+namespace scry::cli {
+
+/// Of one line of the input: an ensemble, a best tagging, or an error.
+struct SampleResult {
+  const InputLine* line = nullptr;
+  int64_t sequence = 0;
+  std::optional<Ensemble> ensemble;
+  std::optional<Best> best;
+  std::string error;  ///< in words, with the step if there is one
+  std::optional<double> kl_bits;
+  bool kl_is_offset = false;  ///< a lower bound (sec:metrics)
+};
+
+/// One JSON object and a newline: the input, then the whole record; at most `top` sequences.
+std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
+                        size_t top, bool with_steps);
+
+/// A row per tagging, at most `top` of each result.
+std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
+                         const Style& style);
+
+/// What all runs together did.
+struct SampleTotals {
+  size_t num_sequences = 0, num_failed = 0;
+  int64_t num_steps = 0, num_rows = 0, num_resampled = 0;
+  double particle_steps = 0;  ///< Σ M·T
+  double ess_share = 0;       ///< Σ over steps of ESS / M
+  void add(const SampleResult& result);
+};
+std::string format_totals(const SampleTotals& totals, double seconds, int threads,
+                          const Style& style);
+
+}  // namespace scry::cli
