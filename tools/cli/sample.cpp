@@ -74,7 +74,6 @@ class SampleCommand {
     const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
                        : options_.top == 0 ? SIZE_MAX
                                            : static_cast<size_t>(options_.top);
-    const auto start = std::chrono::steady_clock::now();
     std::vector<SampleResult> all;
     std::string text;
     SampleTotals totals;
@@ -95,8 +94,6 @@ class SampleCommand {
         }
       }
     }
-    const double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (as_table) {
       const bool on_stdout = options_.output.empty();
       text = result_table(all, program_.task, top, on_stdout ? Style::for_stdout() : Style(false));
@@ -106,7 +103,7 @@ class SampleCommand {
     if (options_.with_stats) {
       fmt::print(
           stderr, "{}",
-          format_totals(totals, seconds, Workers(options_.sampling.threads).size(), Style(false)));
+          format_totals(totals, seconds_, Workers(options_.sampling.threads).size(), Style(false)));
     }
     return errors_.empty() ? 0 : 1;
   }
@@ -122,21 +119,26 @@ class SampleCommand {
       results[i].error = lines[i].error;
       if (lines[i].error.empty()) inputs[i] = {lines[i].x, lines[i].allowed};
     }
+    const auto start = std::chrono::steady_clock::now();
     if (options_.method == "viterbi" || options_.method == "astar") {
       search(inputs, results);
     } else {
-      const std::vector<Outcome> outcomes = sample_all(inputs);
-      for (size_t i = 0; i < results.size(); ++i) {
-        if (!results[i].error.empty()) continue;
-        if (outcomes[i].error) {
-          results[i].error = explain(*outcomes[i].error);
-        } else {
-          results[i].ensemble = outcomes[i].ensemble;
-        }
-      }
-      if (options_.with_kl) measure(inputs, results);
+      take_outcomes(sample_all(inputs), results);
     }
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (options_.with_kl) measure(inputs, results);
     return results;
+  }
+
+  static void take_outcomes(std::vector<Outcome> outcomes, std::vector<SampleResult>& results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].error.empty()) continue;
+      if (outcomes[i].error) {
+        results[i].error = explain(*outcomes[i].error);
+      } else {
+        results[i].ensemble = std::move(outcomes[i].ensemble);
+      }
+    }
   }
 
   std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) const {
@@ -203,7 +205,8 @@ class SampleCommand {
   SampleCommandOptions options_;
   Program program_;
   Parameters parameters_;
-  std::vector<std::pair<int, std::string>> errors_;
+  std::vector<std::pair<int, std::string>> errors_;  // by line
+  double seconds_ = 0;                               // of sampling or searching
 };
 
 /// A check for CLI11: a number for which `fits` holds.
