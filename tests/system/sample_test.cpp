@@ -203,6 +203,22 @@ TEST_CASE("the error bar covers log Z at its nominal rate") {
   }
 }
 
+TEST_CASE("a beam as wide as all taggings is the enumeration, for neural models too") {
+  for (const Problem& problem : problems()) {
+    INFO(problem.name);
+    const double all = std::pow(problem.program.num_tags(), problem.x.size());
+    for (Method method : {Method::kBeam, Method::kBeamAhead}) {
+      const Ensemble wide = beam(problem.program, problem.parameters, problem.x,
+                                 {.method = method, .particles = static_cast<int>(all)});
+      CHECK(wide.tags == problem.exact.tags);
+      // The lookahead's kernel computes g in another order of operations.
+      for (size_t i = 0; i < wide.size(); ++i)
+        CHECK(wide.log_scores[i] == Approx(problem.exact.log_scores[i]).epsilon(1e-5));
+      CHECK(wide.log_z == Approx(problem.exact.log_z).epsilon(1e-5));
+    }
+  }
+}
+
 TEST_CASE("equal prefixes are computed once") {
   const Program program = compile(lesson_03(), {.gradients = false});
   const Parameters parameters = Parameters::fresh(program, 1);
