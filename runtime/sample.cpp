@@ -147,33 +147,33 @@ Ensemble sample(const Program& program, const Parameters& parameters, const Samp
 
 namespace {
 Ensemble sample_by(Method method, const Program& program, const Parameters& parameters,
-                   std::span<const int> x, SampleOptions options) {
+                   const SampleInput& input, SampleOptions options) {
   options.method = method;
-  return sample(program, parameters, SampleInput{x, {}}, options);
+  return sample(program, parameters, input, options);
 }
 }  // namespace
 
-Ensemble importance(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble importance(const Program& program, const Parameters& parameters, const SampleInput& input,
                     SampleOptions options) {
-  return sample_by(Method::kImportance, program, parameters, x, std::move(options));
+  return sample_by(Method::kImportance, program, parameters, input, std::move(options));
 }
-Ensemble filter(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble filter(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options) {
-  return sample_by(Method::kFilter, program, parameters, x, std::move(options));
+  return sample_by(Method::kFilter, program, parameters, input, std::move(options));
 }
-Ensemble smooth(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble smooth(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options) {
-  return sample_by(Method::kSmooth, program, parameters, x, std::move(options));
+  return sample_by(Method::kSmooth, program, parameters, input, std::move(options));
 }
-Ensemble beam(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble beam(const Program& program, const Parameters& parameters, const SampleInput& input,
               SampleOptions options) {
   const bool ahead = options.method == Method::kBeamAhead;
-  return sample_by(ahead ? Method::kBeamAhead : Method::kBeam, program, parameters, x,
+  return sample_by(ahead ? Method::kBeamAhead : Method::kBeam, program, parameters, input,
                    std::move(options));
 }
-Ensemble enumerate(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble enumerate(const Program& program, const Parameters& parameters, const SampleInput& input,
                    SampleOptions options) {
-  return sample_by(Method::kEnumerate, program, parameters, x, std::move(options));
+  return sample_by(Method::kEnumerate, program, parameters, input, std::move(options));
 }
 
 }  // namespace scry

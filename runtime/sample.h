@@ -2,9 +2,11 @@
 // search, enumeration. One interpreter runs them all; they differ in what proposes and what is
 // kept.
 #pragma once
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/ensemble.h"
@@ -42,9 +44,15 @@ struct SampleOptions {
   std::function<void(size_t done)> progress = {};
 };
 
+/// What is sampled for: x, which must outlive it, and perhaps constraints. Where one is asked for,
+/// `x` alone or `{x, allowed}` will do.
 struct SampleInput {
+  SampleInput() = default;
+  template <std::convertible_to<std::span<const int>> X>
+  SampleInput(const X& x, TagSets allowed = {}) : x(x), allowed(std::move(allowed)) {}
+
   std::span<const int> x;
-  TagSets allowed = {};
+  TagSets allowed;
 };
 
 /// What became of one input.
@@ -70,15 +78,15 @@ std::vector<Outcome> sample_runs(const Program& program, const Parameters& param
 Ensemble sample(const Program& program, const Parameters& parameters, const SampleInput& input,
                 const SampleOptions& options = {});
 
-Ensemble importance(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble importance(const Program& program, const Parameters& parameters, const SampleInput& input,
                     SampleOptions options = {.trigger = Trigger::kNever});
-Ensemble filter(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble filter(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options = {});
-Ensemble smooth(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble smooth(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options = {});
-Ensemble beam(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble beam(const Program& program, const Parameters& parameters, const SampleInput& input,
               SampleOptions options = {});
-Ensemble enumerate(const Program& program, const Parameters& parameters, std::span<const int> x,
+Ensemble enumerate(const Program& program, const Parameters& parameters, const SampleInput& input,
                    SampleOptions options = {});
 
 }  // namespace scry

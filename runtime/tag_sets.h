@@ -1,6 +1,7 @@
 // Which tags are allowed at each position of a sequence.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,9 @@ class TagSets {
   void allow_only(int step, std::span<const int> tags) {
     for (int tag = 0; tag < num_tags_; ++tag) forbid(step, tag);
     for (int tag : tags) allowed_[at(step, tag)] = 1;
+  }
+  void allow_only(int step, std::initializer_list<int> tags) {
+    allow_only(step, std::span(tags.begin(), tags.size()));
   }
 
  private:

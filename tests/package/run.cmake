@@ -18,8 +18,9 @@ file(RENAME ${work}/first ${work}/prefix)
 
 run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/build -G ${GENERATOR}
     -D CMAKE_PREFIX_PATH=${work}/prefix -D CMAKE_BUILD_TYPE=${BUILD_TYPE}
-    -D CMAKE_CXX_COMPILER=${CXX} -D LLVM_DIR=${LLVM_DIR} -D MODEL=${MODEL})
+    -D CMAKE_CXX_COMPILER=${CXX} -D LLVM_DIR=${LLVM_DIR} -D MODEL=${MODEL} -D PROGRAM=${PROGRAM})
 run(${CMAKE_COMMAND} --build ${work}/build)
 run(${work}/build/app)
+run(${work}/build/samplers)
 run(${work}/build/model check)
 run(${work}/prefix/bin/scry graph ${MODEL})

@@ -178,6 +178,22 @@ TEST_CASE("constraints are kept by every method, and change Z as they should") {
   }
 }
 
+TEST_CASE("a method takes x alone, or x with constraints") {
+  Hmm hmm;
+  TagSets allowed(6, kHmmTags);
+  allowed.allow_only(2, {1});
+  CHECK(!allowed.allows(2, 0));
+  CHECK(allowed.allows(2, 1));
+  const int array[] = {2, 0, 1, 1, 2, 0};
+  const double log_z = sample(hmm.program, hmm.parameters, kX).log_z;
+  CHECK(smooth(hmm.program, hmm.parameters, array).log_z == log_z);
+  CHECK(smooth(hmm.program, hmm.parameters, std::span(kX)).log_z == log_z);
+  for (auto* method : {importance, filter, smooth, beam, enumerate}) {
+    const Ensemble drawn = method(hmm.program, hmm.parameters, {kX, allowed}, {.particles = 50});
+    for (size_t i = 0; i < drawn.size(); ++i) CHECK(drawn.sequence(i)[1] == 1);
+  }
+}
+
 TEST_CASE("a temperature flattens or sharpens what is sampled") {
   Hmm hmm;
   Replay replay(hmm.program, hmm.parameters);
