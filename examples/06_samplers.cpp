@@ -51,8 +51,7 @@ void run() {
              "", "ESS", "taggings", "prefixes", "KL/bits");
   show("exact", all, log_z);
   // Tags are drawn from q ∝ exp(g + C) (eq:q-local). A tagging's weight is exp G_T / q (eq:sis).
-  show("importance sampling",
-       importance(program, parameters, x, {.particles = M, .trigger = Trigger::kNever}), log_z);
+  show("importance sampling", importance(program, parameters, x, {.particles = M}), log_z);
   // Tags are drawn from q ∝ exp g, blind to what is to come of x: weights differ, ESS falls …
   show("filter, not resampling",
        filter(program, parameters, x, {.particles = M, .trigger = Trigger::kNever}), log_z);

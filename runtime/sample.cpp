@@ -46,8 +46,12 @@ const Ensemble& Outcome::value() const {
 }
 
 std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
-                            std::span<const SampleInput> inputs, const SampleOptions& options) {
-  check_options(program, options);
+                            std::span<const SampleInput> inputs, const SampleOptions& given) {
+  check_options(program, given);
+  SampleOptions options = given;
+  if (options.trigger == Trigger::kAuto) {
+    options.trigger = options.method == Method::kImportance ? Trigger::kNever : Trigger::kEss;
+  }
   std::vector<Outcome> outcomes(inputs.size());
   std::vector<Job> jobs;
   for (size_t i = 0; i < inputs.size(); ++i) {

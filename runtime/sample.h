@@ -26,15 +26,20 @@ enum class Method : uint8_t {
 };
 
 enum class Resampling : uint8_t { kMultinomial, kResidual, kStratified, kSystematic };
-enum class Trigger : uint8_t { kEss, kAlways, kNever };
+enum class Trigger : uint8_t {
+  kAuto,    ///< kEss; for importance sampling kNever
+  kEss,     ///< when ESS < αM
+  kAlways,  ///< at every step but the last
+  kNever,
+};
 
 struct SampleOptions {
   Method method = Method::kSmooth;
   int particles = 128;  ///< M; the beam's width
   Resampling resampling = Resampling::kMultinomial;
-  Trigger trigger = Trigger::kEss;  ///< importance sampling, too
-  double alpha = 0.5;               ///< kEss: resample when ESS < αM
-  double temperature = 1;           ///< samples from exp(G_T / temperature)
+  Trigger trigger = Trigger::kAuto;
+  double alpha = 0.5;      ///< kEss: resample when ESS < αM
+  double temperature = 1;  ///< samples from exp(G_T / temperature)
   uint64_t seed = 1;
   int threads = 0;                      ///< 0: all cores
   int batch = 0;                        ///< sequences run together; 0: chosen
@@ -79,7 +84,7 @@ Ensemble sample(const Program& program, const Parameters& parameters, const Samp
                 const SampleOptions& options = {});
 
 Ensemble importance(const Program& program, const Parameters& parameters, const SampleInput& input,
-                    SampleOptions options = {.trigger = Trigger::kNever});
+                    SampleOptions options = {});
 Ensemble filter(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options = {});
 Ensemble smooth(const Program& program, const Parameters& parameters, const SampleInput& input,

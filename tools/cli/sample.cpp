@@ -60,11 +60,11 @@ class SampleCommand {
                         : options_.method == "astar" ? SearchOptions().max_rows
                                                      : int64_t{1} << 20;
     sampling.resampling = schemes.at(options_.scheme);
-    // Importance sampling proper has no resampling, unless it is asked for.
-    if (options_.resample.empty()) options_.resample = options_.method == "is" ? "never" : "ess";
-    sampling.trigger = options_.resample == "ess"      ? Trigger::kEss
-                       : options_.resample == "always" ? Trigger::kAlways
-                                                       : Trigger::kNever;
+    static const std::map<std::string, Trigger> triggers{{"", Trigger::kAuto},
+                                                         {"ess", Trigger::kEss},
+                                                         {"always", Trigger::kAlways},
+                                                         {"never", Trigger::kNever}};
+    sampling.trigger = triggers.at(options_.resample);
   }
 
   int run() {
