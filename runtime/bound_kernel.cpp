@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "dsl/error.h"
@@ -60,14 +61,21 @@ SlotHandle BoundKernel::find(std::string_view slot) const {
   return {};
 }
 
+/// Scratch for at least this call. It is laid out for the largest call so far, as smaller ones fit
+/// in that, and in steps of 64 rows or sequences.
 void BoundKernel::grow(const KernelCall& call) {
-  if (call.num_rows == grown_for_.num_rows && call.num_sequences == grown_for_.num_sequences &&
-      call.max_length == grown_for_.max_length) {
+  if (call.num_rows <= grown_for_.num_rows && call.num_sequences <= grown_for_.num_sequences &&
+      call.max_length <= grown_for_.max_length) {
     return;
   }
-  grown_for_ = call;
+  const auto larger = [](int64_t had, int64_t wanted) {
+    return std::max(had, (wanted + 63) / 64 * 64);
+  };
+  grown_for_ = {larger(grown_for_.num_rows, call.num_rows),
+                larger(grown_for_.num_sequences, call.num_sequences),
+                std::max(grown_for_.max_length, call.max_length), nullptr, nullptr};
   const auto padded = [&](size_t i) {
-    return (kernel_->slots[i].num_elements(call, num_tags_) + 15) / 16 * 16;
+    return (kernel_->slots[i].num_elements(grown_for_, num_tags_) + 15) / 16 * 16;
   };
   int64_t total = 0;
   for (size_t i : scratch_) total += padded(i);

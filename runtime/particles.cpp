@@ -22,6 +22,17 @@ std::string describe_resampling(const SampleOptions& options) {
   return fmt::format("{} if ESS < {} M", name, options.alpha);
 }
 
+/// The first index with cumulated > target. Few are counted without branches, which the random
+/// target would make mispredicted.
+int32_t find_slice(const double* cumulated, int size, double target) {
+  if (size > 16) {
+    return static_cast<int32_t>(std::upper_bound(cumulated, cumulated + size, target) - cumulated);
+  }
+  int32_t below = 0;
+  for (int i = 0; i < size; ++i) below += cumulated[i] <= target ? 1 : 0;
+  return below;
+}
+
 }  // namespace
 
 Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
@@ -92,9 +103,9 @@ void Particles::propose(const CandidateTable& table, int step) {
       continue;
     }
     // u ≤ 1 − 2⁻⁵³, so the product is below the total and a slice is found.
-    const double* found =
-        std::upper_bound(row, row + num_tags, uniforms_[static_cast<size_t>(m)] * total);
-    cell = cell * table.num_tags + static_cast<int32_t>(found - row);
+    const double target = uniforms_[static_cast<size_t>(m)] * total;
+    const int32_t tag = find_slice(row, table.num_tags, target);
+    cell = cell * table.num_tags + tag;
   }
 }
 
