@@ -46,12 +46,8 @@ const Ensemble& Outcome::value() const {
 }
 
 std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
-                            std::span<const SampleInput> inputs, const SampleOptions& given) {
-  check_options(program, given);
-  SampleOptions options = given;
-  if (options.trigger == Trigger::kAuto) {
-    options.trigger = options.method == Method::kImportance ? Trigger::kNever : Trigger::kEss;
-  }
+                            std::span<const SampleInput> inputs, const SampleOptions& options) {
+  check_options(program, options);
   std::vector<Outcome> outcomes(inputs.size());
   std::vector<Job> jobs;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -74,6 +70,10 @@ std::vector<Outcome> sample(const Program& program, const Parameters& parameters
     return a.input->x.size() > b.input->x.size();
   });
 
+  SampleOptions settled = options;
+  if (options.trigger == Trigger::kAuto) {
+    settled.trigger = options.method == Method::kImportance ? Trigger::kNever : Trigger::kEss;
+  }
   Workers workers(options.threads);
   const auto num_jobs = static_cast<int64_t>(jobs.size()), num_workers = int64_t{workers.size()};
   const int64_t batch =
@@ -93,7 +93,7 @@ std::vector<Outcome> sample(const Program& program, const Parameters& parameters
     if (options.progress) options.progress(num_done);
   };
   if (num_batches < num_workers) {  // share out the rows of each level
-    Interpreter interpreter(program, parameters, options, &workers);
+    Interpreter interpreter(program, parameters, settled, &workers);
     for (int64_t b = 0; b < num_batches; ++b) {
       interpreter.run(batch_jobs(b));
       report(batch_jobs(b).size());
@@ -103,7 +103,7 @@ std::vector<Outcome> sample(const Program& program, const Parameters& parameters
   std::vector<std::unique_ptr<Interpreter>> interpreters(static_cast<size_t>(num_workers));
   workers.for_each(num_batches, [&](int worker, int64_t b) {
     std::unique_ptr<Interpreter>& mine = interpreters[static_cast<size_t>(worker)];
-    if (mine == nullptr) mine = std::make_unique<Interpreter>(program, parameters, options);
+    if (mine == nullptr) mine = std::make_unique<Interpreter>(program, parameters, settled);
     mine->run(batch_jobs(b));
     report(batch_jobs(b).size());
   });
