@@ -5,23 +5,6 @@
 #include <numeric>
 
 namespace scry {
-namespace {
-
-std::vector<Component> scan_components(const ScanStage& scan) {
-  std::vector<Component> components;
-  for (size_t i = 0; i < scan.sizes.size(); ++i)
-    components.push_back({std::to_string(i), Type::real({scan.sizes[i]})});
-  return components;
-}
-std::vector<Component> feature_components(const Program& program) {
-  std::vector<Component> components;
-  for (const auto& [name, size] : program.features)
-    components.push_back({name, Type::real({size})});
-  return components;
-}
-
-}  // namespace
-
 Batch::Slots::Slots(const Program& program, const BoundKernel& kernel)
     : x(kernel.find("x")),
       t(kernel.find("t")),

@@ -1,8 +1,11 @@
-// Is an input fit to be sampled?
+// Are options and an input fit to be sampled with?
 #pragma once
 #include "runtime/sample.h"
 
 namespace scry {
+
+/// Throws Error if the options make no sense, whatever the method.
+void check_options(const Program& program, const SampleOptions& options);
 
 /// Throws SamplingError, kBadInput or kForbidden, that names the step. `sequence` is the input's
 /// number.

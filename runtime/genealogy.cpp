@@ -154,6 +154,7 @@ std::optional<double> Genealogy::relative_variance(int num_particles, Resampling
                          std::count(levels_[t - 1].copies.begin(), levels_[t - 1].copies.end(), 0));
     to_come = step_back(level, to_come, num_above);
   }
+  if (to_come.mean[0] == 0) return std::nullopt;  // weights too far apart for numbers
   return 1 - to_come.square[0] / (to_come.mean[0] * to_come.mean[0]) + by_copying;
 }
 

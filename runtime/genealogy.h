@@ -32,7 +32,8 @@ class Genealogy {
   };
   void add(Level level) { levels_.push_back(std::move(level)); }
 
-  /// `scheme` tells what variance copying adds. Nothing for one particle; may fall below 0.
+  /// `scheme` tells what variance copying adds. Nothing for one particle, or where weights
+  /// are too far apart for numbers; may fall below 0.
   std::optional<double> relative_variance(int num_particles, Resampling scheme) const;
 
  private:

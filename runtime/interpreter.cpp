@@ -97,9 +97,10 @@ void Interpreter::choose(Member& member, const Batch& batch, int index, int step
     const CandidateTable& table = read_candidates(member, step, first_row, with_compat);
     member.population->choose(table, step, member.cells);
     if (member.cells.empty()) {
-      throw SamplingError(Trouble::kNoMass, member.job.sequence, step,
-                          "every particle has weight 0: no tagging that was proposed has a score "
-                          "above -inf");
+      throw SamplingError(
+          Trouble::kNoMass, member.job.sequence, step,
+          "every particle has weight 0: no tagging that was tried has a score above "
+          "-inf");
     }
   } catch (const SamplingError& error) {
     fail(member, error);

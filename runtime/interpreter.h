@@ -1,5 +1,7 @@
 // The sequential Monte Carlo loop: extend → weigh → select, level by level over a batch.
 #pragma once
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 

@@ -11,9 +11,6 @@
 namespace scry {
 namespace {
 
-/// What a random number is for; part of its key.
-enum Purpose : uint32_t { kPropose = 1, kResample = 2 };
-
 std::string describe_resampling(const SampleOptions& options) {
   constexpr const char* kNames[] = {"multinomial", "residual", "stratified", "systematic"};
   const std::string name = kNames[static_cast<size_t>(options.resampling)];
@@ -91,7 +88,7 @@ void Particles::propose(const CandidateTable& table, int step) {
       cell_log_weights_[cell] = log_weight;
     }
   }
-  fill_uniform(options_.seed, kPropose, static_cast<uint32_t>(sequence_),
+  fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step), uniforms_);
   for (int32_t m = 0; m < options_.particles; ++m) {
     int32_t& cell = cells_[static_cast<size_t>(m)];  // a row, so far
@@ -165,7 +162,7 @@ void Particles::resample_now(int step, StepRecord& record, Genealogy::Level& lev
     order_[place] = static_cast<int32_t>(m);
     weights_[place] = cell_weights_[cell];
   }
-  fill_uniform(options_.seed, kResample, static_cast<uint32_t>(sequence_),
+  fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step), uniforms_);
   std::vector<int32_t>& ancestors = record.ancestors;
   ancestors.resize(cells_.size());

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "dsl/error.h"
-#include "runtime/bound_kernel.h"
+#include "runtime/state_rows.h"
 
 namespace scry {
 namespace {
@@ -69,19 +69,6 @@ class StateTrack {
   Precision precision_;
   std::vector<Part> parts_;
 };
-
-std::vector<Component> scan_components(const ScanStage& scan) {
-  std::vector<Component> components;
-  for (size_t i = 0; i < scan.sizes.size(); ++i)
-    components.push_back({std::to_string(i), Type::real({scan.sizes[i]})});
-  return components;
-}
-std::vector<Component> feature_components(const Program& program) {
-  std::vector<Component> components;
-  for (const auto& [name, size] : program.features)
-    components.push_back({name, Type::real({size})});
-  return components;
-}
 
 double log_sum_exp(const RealBuffer& a, const RealBuffer& b, int64_t n) {
   double top = -INFINITY, total = 0;

@@ -14,19 +14,7 @@ namespace {
 
 constexpr int kDefaultBatch = 32;
 
-void check_options(const Program& program, const SampleOptions& options) {
-  const auto limit = static_cast<int64_t>(std::numeric_limits<int32_t>::max()) / program.num_tags();
-  if (options.particles < 1)
-    throw Error(fmt::format("particles: {}, but at least 1 is needed", options.particles));
-  if (options.particles > limit || options.max_rows > limit) {
-    throw Error(fmt::format("at most {} particles or rows can be held for {} tags", limit,
-                            program.num_tags()));
-  }
-  if (!(options.temperature > 0) || !(options.temperature < INFINITY))
-    throw Error(fmt::format("temperature: {}, but it must be above 0", options.temperature));
-  if (!(options.alpha >= 0) || options.alpha > 1)
-    throw Error(fmt::format("alpha: {}, but it must be between 0 and 1", options.alpha));
-  if (options.threads < 0 || options.batch < 0) throw Error("threads and batch cannot be below 0");
+void check_method(const Program& program, const SampleOptions& options) {
   const bool needs_proposal =
       options.method == Method::kSmooth || options.method == Method::kBeamAhead;
   if (needs_proposal && !program.has_proposal())
@@ -48,6 +36,7 @@ const Ensemble& Outcome::value() const {
 std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
                             std::span<const SampleInput> inputs, const SampleOptions& options) {
   check_options(program, options);
+  check_method(program, options);
   std::vector<Outcome> outcomes(inputs.size());
   std::vector<Job> jobs;
   for (size_t i = 0; i < inputs.size(); ++i) {

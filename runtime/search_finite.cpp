@@ -37,16 +37,17 @@ class PathSampler {
     std::vector<int32_t> tags;
     double score = 0;  // G_T
   };
-  Path draw(Random random) const {
+  /// With one number in (0, 1) a step.
+  Path draw(std::span<const double> uniforms) const {
     Path path;
     int64_t row = 0;
     for (size_t t = 0; t < lattice_.steps.size(); ++t) {
       const LatticeStep& step = lattice_.steps[t];
       const auto first = cumulative_[t].begin() + step.first_arc[static_cast<size_t>(row)];
       const auto last = cumulative_[t].begin() + step.first_arc[static_cast<size_t>(row) + 1];
-      // As uniform() is at most 1 - 2⁻⁵³, the product is below the total: `found` is no end, and
+      // As they are at most 1 - 2⁻⁵³, the product is below the total: `found` is no end, and
       // it has positive mass.
-      const auto found = std::upper_bound(first, last, random.uniform() * *(last - 1));
+      const auto found = std::upper_bound(first, last, uniforms[t] * *(last - 1));
       const Arc& arc = step.arcs[static_cast<size_t>(found - cumulative_[t].begin())];
       path.tags.push_back(arc.tag);
       path.score += arc.score;
@@ -81,7 +82,7 @@ class PathSampler {
   double log_z_ = 0;
 };
 
-/// The distinct paths, those of most draws first, then in the order of tags.
+/// The distinct paths, of as many draws as there are particles.
 void fill_sequences(Ensemble& ensemble, const PathSampler& sampler) {
   const RunInfo& info = ensemble.info;
   struct Drawn {
@@ -89,23 +90,23 @@ void fill_sequences(Ensemble& ensemble, const PathSampler& sampler) {
     double score = 0;
   };
   std::map<std::vector<int32_t>, Drawn> drawn;
+  std::vector<double> uniforms(static_cast<size_t>(ensemble.length));
   for (int particle = 0; particle < info.particles; ++particle) {
-    const PathSampler::Path path = sampler.draw(
-        Random(info.seed, static_cast<uint32_t>(info.sequence), static_cast<uint32_t>(particle)));
+    fill_uniform(info.seed, Purpose::kExactDraw, static_cast<uint32_t>(info.sequence),
+                 static_cast<uint32_t>(particle), uniforms);
+    const PathSampler::Path path = sampler.draw(uniforms);
     Drawn& here = drawn[path.tags];
     ++here.count;
     here.score = path.score;
   }
-  std::vector<std::pair<std::vector<int32_t>, Drawn>> sorted(drawn.begin(), drawn.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
-  for (const auto& [tags, here] : sorted) {
+  for (const auto& [tags, here] : drawn) {
     ensemble.tags.insert(ensemble.tags.end(), tags.begin(), tags.end());
     ensemble.counts.push_back(here.count);
     ensemble.log_scores.push_back(here.score);
     ensemble.log_weights.push_back(std::log(here.count / static_cast<double>(info.particles)) +
                                    ensemble.log_z);
   }
+  ensemble.sort();
 }
 
 }  // namespace
@@ -156,11 +157,7 @@ Best viterbi(const Program& program, const Parameters& parameters, const SampleI
 
 Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options) {
-  if (options.particles < 1)
-    throw Error(
-        fmt::format("{} particles were asked for; at least 1 is needed", options.particles));
-  if (!(options.temperature > 0 && std::isfinite(options.temperature)))
-    throw Error(fmt::format("the temperature {} is not above 0", options.temperature));
+  check_options(program, options);
   check_finite(program);
   check_input(program, input, options.first_sequence);
   const Lattice lattice =

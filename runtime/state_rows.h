@@ -9,6 +9,21 @@
 
 namespace scry {
 
+/// What a scan of the encoder carries from position to position: components "0", "1", ….
+inline std::vector<Component> scan_components(const ScanStage& scan) {
+  std::vector<Component> components;
+  for (size_t i = 0; i < scan.sizes.size(); ++i)
+    components.push_back({std::to_string(i), Type::real({scan.sizes[i]})});
+  return components;
+}
+/// An encoding at one position.
+inline std::vector<Component> feature_components(const Program& program) {
+  std::vector<Component> components;
+  for (const auto& [name, size] : program.features)
+    components.push_back({name, Type::real({size})});
+  return components;
+}
+
 /// One buffer per component of a state, laid out as kernels take them: rows end to end.
 class StateRows {
  public:

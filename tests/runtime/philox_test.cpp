@@ -88,3 +88,28 @@ TEST_CASE("normal numbers have the moments of the normal distribution") {
     CHECK(std::abs(moment(k, kDraws, [&] { return random.normal(); }) - expected[k - 1]) < error);
   }
 }
+
+TEST_CASE("uniform numbers depend on every part of their key, and not on how many are asked for") {
+  const auto draw = [](uint64_t seed, scry::Purpose purpose, uint32_t sequence, uint32_t step,
+                       size_t count) {
+    std::vector<double> numbers(count);
+    scry::fill_uniform(seed, purpose, sequence, step, numbers);
+    return numbers;
+  };
+  const std::vector<double> seven = draw(1, scry::Purpose::kPropose, 2, 3, 7);
+  const std::vector<double> four = draw(1, scry::Purpose::kPropose, 2, 3, 4);
+  CHECK(std::equal(four.begin(), four.end(), seven.begin()));
+  for (size_t m = 1; m < seven.size(); ++m) CHECK(seven[m] != seven[m - 1]);
+  CHECK(draw(2, scry::Purpose::kPropose, 2, 3, 4) != four);
+  CHECK(draw(uint64_t{1} << 32 | 1, scry::Purpose::kPropose, 2, 3, 4) != four);
+  CHECK(draw(1, scry::Purpose::kResample, 2, 3, 4) != four);
+  CHECK(draw(1, scry::Purpose::kPropose, 3, 3, 4) != four);
+  CHECK(draw(1, scry::Purpose::kPropose, 2, 4, 4) != four);
+}
+
+TEST_CASE("derived seeds differ from each other and from their seed, which is the first") {
+  CHECK(scry::derive_seed(5, 0) == 5);
+  CHECK(scry::derive_seed(5, 1) != 5);
+  CHECK(scry::derive_seed(5, 1) != scry::derive_seed(5, 2));
+  CHECK(scry::derive_seed(5, 1) != scry::derive_seed(6, 1));
+}

@@ -31,7 +31,7 @@ TEST_CASE("every scheme makes as many copies as the weights say, in expectation"
   for (Resampling scheme : kSchemes) {
     std::vector<double> sums(num, 0.0), squares(num, 0.0), uniforms(num);
     for (uint32_t round = 0; round < kRounds; ++round) {
-      fill_uniform(5, 1, round, 1, uniforms);
+      fill_uniform(5, Purpose::kResample, round, 1, uniforms);
       const std::vector<int> counts = count_copies(scheme, kWeights, uniforms);
       for (size_t i = 0; i < num; ++i) {
         sums[i] += counts[i];
@@ -52,7 +52,7 @@ TEST_CASE("residual and systematic resampling round the expected number of copie
   const double total = std::accumulate(kWeights.begin(), kWeights.end(), 0.0);
   std::vector<double> uniforms(kWeights.size());
   for (uint32_t round = 0; round < 500; ++round) {
-    fill_uniform(6, 1, round, 1, uniforms);
+    fill_uniform(6, Purpose::kResample, round, 1, uniforms);
     const std::vector<int> residual = count_copies(Resampling::kResidual, kWeights, uniforms);
     const std::vector<int> systematic = count_copies(Resampling::kSystematic, kWeights, uniforms);
     const std::vector<int> stratified = count_copies(Resampling::kStratified, kWeights, uniforms);
@@ -85,7 +85,7 @@ TEST_CASE("the ends of the wheel go to particles that have weight") {
 TEST_CASE("equal weights are left alone by all schemes but the multinomial") {
   const std::vector<double> weights(9, 0.7);
   std::vector<double> uniforms(9);
-  fill_uniform(7, 1, 1, 1, uniforms);
+  fill_uniform(7, Purpose::kResample, 1, 1, uniforms);
   for (Resampling scheme : {Resampling::kStratified, Resampling::kSystematic})
     CHECK(count_copies(scheme, weights, uniforms) == std::vector<int>(9, 1));
 }

@@ -302,7 +302,7 @@ TEST_CASE("NaN, infinity or no mass from the model names the step, and spares ot
        {Case{poisoned_score<0>, "the model's score of tag '1' is NaN"},
         Case{poisoned_score<1>, "the model's score of tag '1' is +inf"},
         Case{poisoned_score<2>,
-             "every particle has weight 0: no tagging that was proposed has a score above -inf"}}) {
+             "every particle has weight 0: no tagging that was tried has a score above -inf"}}) {
     const std::vector<Outcome> outcomes = run(score);
     CHECK(failure(outcomes[1]) == "sequence 2, step 3: " + message);
     CHECK(outcomes[1].error->step() == 3);

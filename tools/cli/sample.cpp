@@ -181,7 +181,12 @@ class SampleCommand {
       const double count = count_taggings(inputs[i], program_.num_tags());
       double log_z = 0;
       if (count <= static_cast<double>(options_.sampling.max_rows)) {
-        log_z = exact(program_, parameters_, inputs[i], quiet).log_z;
+        try {
+          log_z = exact(program_, parameters_, inputs[i], quiet).log_z;
+        } catch (const SamplingError& error) {  // in a tagging that was not drawn
+          result.error = "no KL: " + explain(error);
+          continue;
+        }
       } else {
         result.kl_is_offset = true;
         ParticlePool pool;
