@@ -11,36 +11,23 @@ struct ToCome {
   std::vector<double> mean, square;
 };
 
-/// From those kept to all that were drawn: the others are taken for average ones. A prefix with one
-/// copy tells Q only with noise; as much as others have per particle is taken off its square.
+/// From those kept to all that were drawn: the others are taken for average ones.
 ToCome fill_dropped(const Genealogy::Level& level, const ToCome& kept) {
-  const std::vector<double>& shares = level.shares;
-  double total = 0, known = 0, noise = 0, degrees = 0;
+  double total = 0, known = 0;
   size_t row = 0;
-  for (size_t k = 0; k < shares.size(); ++k) {
+  for (size_t k = 0; k < level.shares.size(); ++k) {
     if (level.copies[k] == 0) continue;
-    total += shares[k] * kept.mean[row];
-    known += shares[k];
-    const double copies = level.copies[k];
-    noise += (copies - 1) * copies * (kept.mean[row] * kept.mean[row] - kept.square[row]);
-    degrees += copies - 1;
-    ++row;
+    total += level.shares[k] * kept.mean[row++];
+    known += level.shares[k];
   }
   const double average = total / known;
-  const double noise_per_particle = degrees > 0 ? std::max(0.0, noise / degrees) : 0;
   ToCome all;
   row = 0;
-  for (size_t k = 0; k < shares.size(); ++k) {
-    if (level.copies[k] == 0) {
-      all.mean.push_back(average);
-      all.square.push_back(average * average);
-      continue;
-    }
-    all.mean.push_back(kept.mean[row]);
-    all.square.push_back(level.copies[k] > 1
-                             ? kept.square[row]
-                             : kept.mean[row] * kept.mean[row] - noise_per_particle);
-    ++row;
+  for (size_t k = 0; k < level.shares.size(); ++k) {
+    const bool dropped = level.copies[k] == 0;
+    all.mean.push_back(dropped ? average : kept.mean[row]);
+    all.square.push_back(dropped ? average * average : kept.square[row]);
+    if (!dropped) ++row;
   }
   return all;
 }

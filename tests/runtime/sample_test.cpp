@@ -141,24 +141,63 @@ TEST_CASE("a beam as wide as all taggings is the enumeration") {
   }
 }
 
-TEST_CASE("a beam of one by G is greedy, and by G + C with the exact lookahead is wiser") {
-  Hmm hmm;
-  hmm.make_exact();
-  const Ensemble greedy = beam(hmm.program, hmm.parameters, kX, {.particles = 1});
-  REQUIRE(greedy.size() == 1);
-  Replay replay(hmm.program, hmm.parameters);
-  std::vector<int> y;
-  for (size_t t = 1; t <= kX.size(); ++t) {
-    const std::vector<int> x(kX.begin(), kX.begin() + static_cast<int64_t>(t));
-    std::vector<int> zero = y, one = y;
-    zero.push_back(0);
-    one.push_back(1);
-    y = replay.run(x, zero).log_score >= replay.run(x, one).log_score ? zero : one;
+TEST_CASE("a beam of one takes the best next prefix by G, or by G + C with what is to come") {
+  int num_different = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    Hmm hmm;
+    hmm.parameters = Parameters::fresh(hmm.program, seed);
+    hmm.make_exact();  // G_t + C_t is then the log of all that begins so
+    Replay replay(hmm.program, hmm.parameters);
+    const auto by_score = [&](const std::vector<int>& y) {
+      return replay.run(std::span(kX).first(y.size()), y).log_score;
+    };
+    const auto by_all = [&](const std::vector<int>& y) {
+      double total = 0;
+      for (const std::vector<int>& whole : all_taggings(kHmmTags, 6)) {
+        if (std::equal(y.begin(), y.end(), whole.begin()))
+          total += std::exp(replay.run(kX, whole).log_score);
+      }
+      return std::log(total);
+    };
+    const auto walk = [&](const auto& value) {
+      std::vector<int> y;
+      while (y.size() < kX.size()) {
+        std::vector<int> zero = y, one = y;
+        zero.push_back(0);
+        one.push_back(1);
+        y = value(zero) >= value(one) ? zero : one;
+      }
+      return y;
+    };
+    const auto found = [&](Method method) {
+      const Ensemble kept =
+          beam(hmm.program, hmm.parameters, kX, {.method = method, .particles = 1});
+      REQUIRE(kept.size() == 1);
+      return std::vector<int>(kept.tags.begin(), kept.tags.end());
+    };
+    CHECK(found(Method::kBeam) == walk(by_score));
+    CHECK(found(Method::kBeamAhead) == walk(by_all));
+    num_different += walk(by_score) != walk(by_all) ? 1 : 0;
   }
-  CHECK(std::vector<int>(greedy.tags.begin(), greedy.tags.end()) == y);
-  const Ensemble ahead =
-      beam(hmm.program, hmm.parameters, kX, {.method = Method::kBeamAhead, .particles = 1});
-  CHECK(ahead.log_scores[0] >= greedy.log_scores[0]);
+  CHECK(num_different > 0);
+}
+
+TEST_CASE("a step is resampled if its effective sample size is below alpha M") {
+  Hmm hmm;
+  for (double alpha : {0.0, 0.3, 0.7, 0.95, 1.0}) {
+    int num_resampled = 0, num_kept = 0;
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Ensemble drawn =
+          filter(hmm.program, hmm.parameters, kX, {.particles = 20, .alpha = alpha, .seed = seed});
+      for (size_t t = 0; t + 1 < kX.size(); ++t) {
+        CHECK(drawn.steps[t].resampled == (drawn.steps[t].ess < alpha * 20));
+        ++(drawn.steps[t].resampled ? num_resampled : num_kept);
+      }
+    }
+    if (alpha == 0) CHECK(num_resampled == 0);
+    if (alpha > 0.9) CHECK(num_resampled > 0);
+    if (alpha < 1) CHECK(num_kept > 0);
+  }
 }
 
 TEST_CASE("constraints are kept by every method, and change Z as they should") {
