@@ -1,0 +1,114 @@
+// Training: fit(θ) by likelihood, learn(φ) by the KL-interpolated objective (sec:optimization), or
+// both together. Interrupted runs go on where they were, bit for bit.
+#pragma once
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/examples_file.h"
+#include "runtime/parameters.h"
+#include "runtime/train/adam.h"
+#include "runtime/train/objective.h"
+#include "runtime/train/training_error.h"
+
+namespace scry {
+
+enum class Likelihood : uint8_t {
+  kAuto,         ///< kJoint if the model is locally normalized as far as can be seen
+  kJoint,        ///< log p(x, y) = G_T
+  kConditional,  ///< log p(y | x) = G_T - log Z, with sampled gradients
+};
+
+struct TrainOptions {
+  // What is minimized.
+  Likelihood likelihood = Likelihood::kAuto;
+  double lambda = 0.5;  ///< of the exclusive divergence
+  int particles = 32;   ///< M
+  // How.
+  int epochs = 3;    ///< at most
+  int patience = 3;  ///< stop after so many epochs without a better development score; 0: never
+  int batch = 16;    ///< sequences of a minibatch
+  int shard = 8;     ///< sequences that one thread takes; the result depends on it by rounding
+  AdamOptions adam;
+  std::vector<std::string> frozen;  ///< parameters that stay as they are
+  uint64_t seed = 1;                ///< of the order of examples and of the draws
+  int threads = 0;                  ///< 0: all cores; the result does not depend on it
+  // What is kept.
+  std::string checkpoint;    ///< the file; empty: none
+  bool resume = false;       ///< from the checkpoint, if there is one
+  double save_seconds = 30;  ///< between checkpoints within an epoch
+  int64_t save_updates = 0;  ///< likewise, in updates; 0: no limit
+};
+
+/// How far training is, after an update.
+struct TrainProgress {
+  int epoch = 0;                        ///< from 1
+  int64_t update = 0, num_updates = 0;  ///< of this epoch
+  int64_t total_updates = 0;            ///< since the beginning
+  int num_epochs = 0;
+  Tally tally;  ///< of this epoch so far
+};
+
+/// A finished epoch.
+struct EpochReport {
+  int epoch = 0;  ///< from 1; 0 is the start
+  int64_t total_updates = 0;
+  Tally train;
+  double perplexity = NAN;  ///< per symbol, on the development set (fit, joint)
+  double offset_kl = NAN;   ///< nats per sequence, on the development set (learn, joint)
+  double dev_ess = NAN;     ///< in parts of M (learn, joint)
+  double dev_score = NAN;   ///< what early stopping compares, lower is better; NaN without a set
+  bool is_best = false;
+};
+
+struct TrainHooks {
+  std::function<void(const TrainProgress&)> progress = {};
+  std::function<void(const EpochReport&)> epoch = {};
+  /// Asked after every update; true: save and return.
+  std::function<bool()> should_stop = {};
+  std::function<void(const std::string& text)> note = {};  ///< such as what kAuto chose
+};
+
+/// All that a run is made of, besides data and options: what a checkpoint holds.
+struct TrainState {
+  TrainState(const Program& program, Parameters start);
+  Parameters parameters;  ///< as they are now
+  Parameters best;        ///< as they were at the best epoch
+  AdamState adam;
+  double baseline = 0;
+  int epoch = 1;       ///< at hand, from 1
+  int64_t update = 0;  ///< done in it
+  Tally tally;         ///< of it so far
+  double best_score = INFINITY;
+  int best_epoch = 0;
+  std::vector<EpochReport> history;
+  bool is_finished = false;
+};
+
+struct TrainResult {
+  Parameters parameters;  ///< of the best epoch, or of the last without a development set
+  std::vector<EpochReport> history;
+  bool was_interrupted = false;
+};
+
+/// Fits θ to tagged examples. Throws Error for options and data that make no sense, TrainingError
+/// if numbers run away, ExampleError if an example cannot be trained on.
+TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,
+                std::span<const Example> dev, const TrainOptions& options = {},
+                const TrainHooks& hooks = {});
+
+/// Learns φ for θ as it is; tags of the examples are not looked at.
+TrainResult learn(const Program& program, const Parameters& start, std::span<const Example> train,
+                  std::span<const Example> dev, const TrainOptions& options = {},
+                  const TrainHooks& hooks = {});
+
+/// θ by likelihood and φ by divergence, in the same updates: q follows p as it is learned.
+TrainResult fit_and_learn(const Program& program, const Parameters& start,
+                          std::span<const Example> train, std::span<const Example> dev,
+                          const TrainOptions& options = {}, const TrainHooks& hooks = {});
+
+}  // namespace scry

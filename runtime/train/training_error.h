@@ -1,0 +1,33 @@
+// Why training had to stop.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "dsl/error.h"
+
+namespace scry {
+
+/// A number that is none, or parameters that run away. `what()` is one line; as it leaves fit or
+/// learn, it names the update, the parameter and the last good checkpoint.
+class TrainingError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// An example that cannot be trained on, such as a tagging that the model forbids.
+class ExampleError : public Error {
+ public:
+  ExampleError(int64_t number, const std::string& message)
+      : Error("example " + std::to_string(number + 1) + ": " + message),
+        number_(number),
+        message_(message) {}
+  int64_t number() const { return number_; }  ///< TrainExample::number
+  /// The message without the place.
+  const std::string& message() const { return message_; }
+
+ private:
+  int64_t number_;
+  std::string message_;
+};
+
+}  // namespace scry
