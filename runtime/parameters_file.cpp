@@ -41,8 +41,8 @@ std::string shown(const std::string& name) { return quote(name, 100); }
 
 class ParametersReader {
  public:
-  ParametersReader(const std::string& path, const Program& program)
-      : path_(path), program_(program), file_(read_tensors(path)) {
+  ParametersReader(const TensorFile& file, const Program& program, const std::string& path)
+      : path_(path), program_(program), file_(file) {
     for (const Tensor& tensor : file_.tensors) tensors_.emplace(tensor.name, &tensor);
   }
 
@@ -91,6 +91,7 @@ class ParametersReader {
     for (const Block& block : program_.params) {
       if (others.erase(block.name) == 0) missing.push_back(&block);
     }
+    std::erase_if(others, [](const auto& other) { return other.first.starts_with("train."); });
     std::string strangers;  // in the file's order
     int num_shown = 0;
     for (const Tensor& tensor : file_.tensors) {
@@ -135,14 +136,18 @@ class ParametersReader {
 
   const std::string& path_;
   const Program& program_;
-  TensorFile file_;
+  const TensorFile& file_;
   std::unordered_map<std::string, const Tensor*> tensors_;  // by name
 };
 
 }  // namespace
 
 Parameters read_parameters(const std::string& path, const Program& program) {
-  return ParametersReader(path, program).read();
+  return to_parameters(read_tensors(path), program, path);
+}
+
+Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path) {
+  return ParametersReader(file, program, path).read();
 }
 
 TensorFile to_tensors(const Program& program, const Parameters& parameters) {
