@@ -39,7 +39,7 @@ void Gradients::clear() {
   tables.clear();
 }
 
-void Gradients::finish(const Program& program, Parameters& parameters) {
+void Gradients::finish(const Program& program, const Parameters& parameters) {
   BoundKernel kernel(program, program.prepare.gradient, parameters, this);
   kernel.run({0, 0, 0, nullptr, nullptr});
   tables.clear();  // as seeds, their content is lost

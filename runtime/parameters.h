@@ -26,7 +26,7 @@ class Gradients {
 
   void clear();
   /// Moves the tables' gradients into the parameters'. Call once, after the stages' gradients.
-  void finish(const Program& program, Parameters& parameters);
+  void finish(const Program& program, const Parameters& parameters);
 };
 
 }  // namespace scry

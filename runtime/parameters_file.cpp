@@ -41,8 +41,8 @@ std::string shown(const std::string& name) { return quote(name, 100); }
 
 class ParametersReader {
  public:
-  ParametersReader(const std::string& path, const Program& program)
-      : path_(path), program_(program), file_(read_tensors(path)) {
+  ParametersReader(const TensorFile& file, const Program& program, const std::string& path)
+      : path_(path), program_(program), file_(file) {
     for (const Tensor& tensor : file_.tensors) tensors_.emplace(tensor.name, &tensor);
     for (const Block& block : program_.params) blocks_.push_back(&block);
   }
@@ -102,6 +102,7 @@ class ParametersReader {
     for (const Block* block : blocks_) {
       if (others.erase(block->name) == 0) missing.push_back(block);
     }
+    std::erase_if(others, [](const auto& other) { return other.first.starts_with("train."); });
     std::string strangers;  // in the file's order
     int num_shown = 0;
     for (const Tensor& tensor : file_.tensors) {
@@ -146,7 +147,7 @@ class ParametersReader {
 
   const std::string& path_;
   const Program& program_;
-  TensorFile file_;
+  const TensorFile& file_;
   std::unordered_map<std::string, const Tensor*> tensors_;  // by name
   std::vector<const Block*> blocks_;                        // that are read
 };
@@ -154,14 +155,19 @@ class ParametersReader {
 }  // namespace
 
 Parameters read_parameters(const std::string& path, const Program& program) {
+  return to_parameters(read_tensors(path), program, path);
+}
+
+Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path) {
   Parameters parameters(program);
-  ParametersReader(path, program).read(parameters);
+  ParametersReader(file, program, path).read(parameters);
   return parameters;
 }
 
 ModelAndProposal read_model_parameters(const std::string& path, const Program& program,
                                        uint64_t proposal_seed) {
-  ParametersReader reader(path, program);
+  const TensorFile file = read_tensors(path);
+  ParametersReader reader(file, program, path);
   ModelAndProposal result{Parameters::fresh(program, proposal_seed), reader.accept_no_proposal()};
   reader.read(result.parameters);
   return result;

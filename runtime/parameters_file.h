@@ -10,8 +10,11 @@ namespace scry {
 /// Reads exactly the program's parameters, converted to its precision, and prepares their tables.
 /// Throws DataError if the file is damaged, lacks a parameter or has one of another shape, has a
 /// tensor that the program does not know, a number that is not finite, or the alphabets of another
-/// task. Files without alphabets, such as PyTorch's, are taken as they are.
+/// task. Files without alphabets, such as PyTorch's, are taken as they are. Other tensors whose
+/// names start with "train." are passed over: they are a training run's (train/checkpoint.h).
 Parameters read_parameters(const std::string& path, const Program& program);
+/// Likewise of a file that has been read; `path` is its name in messages.
+Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path);
 
 /// Likewise, but a file that has none of the proposal's parameters is taken, too: they are then
 /// fresh, by the seed.

@@ -45,6 +45,9 @@ class Objective {
   /// -∞.
   virtual void add_gradient(std::span<const TrainExample> examples, const StepContext& context,
                             double scale, Gradients& gradients, Tally& tally) = 0;
+  /// Adds to the tally what add_gradient would, without the work for the gradient.
+  virtual void measure(std::span<const TrainExample> examples, const StepContext& context,
+                       Tally& tally) = 0;
 };
 
 /// θ, by the log-likelihood of given taggings: log p(x, y) = G_T of a locally normalized model.

@@ -29,7 +29,7 @@ struct TrainOptions {
   double lambda = 0.5;  ///< of the exclusive divergence
   int particles = 32;   ///< M
   // How.
-  int epochs = 3;    ///< at most
+  int epochs = 3;    ///< at most; may be raised when a run is resumed
   int patience = 3;  ///< stop after so many epochs without a better development score; 0: never
   int batch = 16;    ///< sequences of a minibatch
   int shard = 8;     ///< sequences that one thread takes; the result depends on it by rounding
@@ -40,9 +40,13 @@ struct TrainOptions {
   // What is kept.
   std::string checkpoint;    ///< the file; empty: none
   bool resume = false;       ///< from the checkpoint, if there is one
+  bool overwrite = false;    ///< replace a file that is there; else that is an error
   double save_seconds = 30;  ///< between checkpoints within an epoch
   int64_t save_updates = 0;  ///< likewise, in updates; 0: no limit
 };
+
+/// "auto", "joint", "conditional".
+const char* name_of(Likelihood likelihood);
 
 /// How far training is, after an update.
 struct TrainProgress {
@@ -61,6 +65,7 @@ struct EpochReport {
   double perplexity = NAN;  ///< per symbol, on the development set (fit, joint)
   double offset_kl = NAN;   ///< nats per sequence, on the development set (learn, joint)
   double dev_ess = NAN;     ///< in parts of M (learn, joint)
+  int64_t dev_failed = 0;   ///< development sequences left out: no particle had weight
   double dev_score = NAN;   ///< what early stopping compares, lower is better; NaN without a set
   bool is_best = false;
 };
@@ -85,8 +90,8 @@ struct TrainState {
   Tally tally;         ///< of it so far
   double best_score = INFINITY;
   int best_epoch = 0;
-  std::vector<EpochReport> history;
-  bool is_finished = false;
+  std::vector<EpochReport> history;           ///< of the epochs before this one, from 0
+  Likelihood likelihood = Likelihood::kAuto;  ///< as chosen; kAuto until then
 };
 
 struct TrainResult {
@@ -94,6 +99,9 @@ struct TrainResult {
   std::vector<EpochReport> history;
   bool was_interrupted = false;
 };
+
+/// Throws Error if the options make no sense.
+void check_options(const TrainOptions& options);
 
 /// Fits θ to tagged examples. Throws Error for options and data that make no sense, TrainingError
 /// if numbers run away, ExampleError if an example cannot be trained on.

@@ -14,19 +14,25 @@ class TrainingError : public Error {
   using Error::Error;
 };
 
+enum class ExampleSet : uint8_t { kTraining, kDevelopment };
+
 /// An example that cannot be trained on, such as a tagging that the model forbids.
 class ExampleError : public Error {
  public:
-  ExampleError(int64_t number, const std::string& message)
-      : Error("example " + std::to_string(number + 1) + ": " + message),
+  ExampleError(int64_t number, const std::string& message, ExampleSet set = ExampleSet::kTraining)
+      : Error((set == ExampleSet::kTraining ? "example " : "development example ") +
+              std::to_string(number + 1) + ": " + message),
         number_(number),
+        set_(set),
         message_(message) {}
   int64_t number() const { return number_; }  ///< TrainExample::number
+  ExampleSet set() const { return set_; }
   /// The message without the place.
   const std::string& message() const { return message_; }
 
  private:
   int64_t number_;
+  ExampleSet set_;
   std::string message_;
 };
 

@@ -122,9 +122,6 @@ class TrainCommand {
   Parameters make_start() {
     const uint64_t seed = options_.training.seed;
     if (options_.goes_on()) return Parameters::fresh(program_, seed);  // the checkpoint has all
-    if (options_.training.resume)
-      start_notes_.push_back(
-          fmt::format("there is no {} yet; starting from the beginning", options_.output));
     Parameters start = Parameters::fresh(program_, seed);
     if (options_.params.empty()) {
       if (goal_ == TrainGoal::kLearn) {
@@ -163,9 +160,10 @@ class TrainCommand {
     try {
       return run(program_, start, train_, dev_, options_.training, hooks);
     } catch (const ExampleError& error) {
-      const auto number = static_cast<size_t>(error.number());
-      throw DataError(
-          fmt::format("{}:{}: {}", options_.train, train_.at(number).line, error.message()));
+      const bool in_dev = error.set() == ExampleSet::kDevelopment;
+      const Example& example = (in_dev ? dev_ : train_).at(static_cast<size_t>(error.number()));
+      throw DataError(fmt::format("{}:{}: {}", in_dev ? options_.dev : options_.train, example.line,
+                                  error.message()));
     }
   }
 
@@ -176,6 +174,7 @@ class TrainCommand {
   }
 
   void report(const EpochReport& epoch) {
+    if (epoch.epoch == 0 && dev_.empty()) return;  // nothing was measured
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - epoch_start_).count();
     epoch_start_ = now;

@@ -76,7 +76,7 @@ void check_paths(const TrainCommandOptions& options) {
     refuse_equal("--output", options.output, "--embed", file);
     refuse_equal("--log", options.log, "--embed", file);
   }
-  if (options.overwrite || options.training.resume) return;
+  if (options.training.overwrite || options.training.resume) return;
   if (is_same_file(options.output, options.params)) {
     throw UsageError(
         fmt::format("--output and --params are the same file '{}'; give another, or --overwrite",
@@ -155,7 +155,7 @@ void add_train_options(CLI::App& app, TrainCommandOptions& options) {
   CLI::Option* resume =
       app.add_flag("--resume", training.resume,
                    "Go on with the run in the output file, to the bit as if it never stopped");
-  app.add_flag("--overwrite", options.overwrite, "Replace the output and the log")
+  app.add_flag("--overwrite", training.overwrite, "Replace the output and the log")
       ->excludes(resume);
 }
 

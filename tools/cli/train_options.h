@@ -12,8 +12,7 @@ namespace scry::cli {
 struct TrainCommandOptions {
   std::string train, dev, params, output, log, objective = "auto", precision = "float";
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE
-  bool overwrite = false;
-  TrainOptions training;  ///< complete after settle()
+  TrainOptions training;                ///< complete after settle()
 
   /// Whether there is a run to go on with.
   bool goes_on() const;

@@ -46,10 +46,12 @@ std::string score_text(const EpochReport& report, TrainGoal goal) {
 
 std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, double seconds) {
   const Averages averages(report.train);
-  Json json{{"epoch", report.epoch}, {"updates", report.total_updates}, {"loss", averages.loss}};
-  if (fits(goal)) json["perplexity"] = averages.perplexity;
+  const bool is_start = report.epoch == 0;
+  Json json{{"epoch", report.epoch}, {"updates", report.total_updates}};
+  if (!is_start) json["loss"] = averages.loss;
+  if (!is_start && fits(goal)) json["perplexity"] = averages.perplexity;
   if (fits(goal) && has_dev) json["dev_perplexity"] = report.perplexity;
-  if (learns(goal)) json["kl_bits"] = averages.kl_bits;
+  if (!is_start && learns(goal)) json["kl_bits"] = averages.kl_bits;
   if (learns(goal) && has_dev) {
     json["dev_offset_kl_bits"] = to_bits(report.offset_kl);
     json["dev_ess"] = report.dev_ess;
@@ -58,7 +60,8 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
     json["ess"] = averages.ess;
     json["rows_per_particle_step"] = averages.rows;
   }
-  json["failed"] = report.train.num_failed;
+  if (!is_start) json["failed"] = report.train.num_failed;
+  if (has_dev && report.dev_failed > 0) json["dev_failed"] = report.dev_failed;
   json["seconds"] = std::round(seconds * 1000) / 1000;
   json["best"] = report.is_best;
   return json.dump() + "\n";

@@ -1,0 +1,207 @@
+#include "runtime/train/checkpoint.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/fnv_hash.h"
+#include "runtime/parameters_file.h"
+#include "runtime/quote.h"
+#include "runtime/train/run_record.h"
+#include "runtime/write_file.h"
+
+namespace scry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kOptions = "scry.options";
+constexpr const char* kTraining = "scry.training";
+constexpr const char* kChecksum = "scry.checksum";
+
+std::string checksum_of(const TensorFile& file) {
+  FnvHash hash;
+  hash.add(to_bytes(file));
+  return hash_text(hash.value());
+}
+
+/// The run's tensors, each laid out as Parameters::values.
+struct Part {
+  const char* prefix;
+  RealBuffer& values;
+};
+
+class CheckpointReader {
+ public:
+  CheckpointReader(const std::string& path, const Program& program, const RunIdentity& identity)
+      : path_(path), program_(program), identity_(identity), file_(read_tensors(path)) {}
+
+  TrainState read() {
+    if (!file_.metadata.contains(kTraining)) {
+      fail("it holds no training run that could go on; give another output file");
+    }
+    check_sum();
+    TrainState state(program_, to_parameters(file_, program_, path_));
+    check_identity();
+    read_record(state);
+    for (const Part& part :
+         {Part{"train.now.", state.parameters.values}, Part{"train.first.", state.adam.first},
+          Part{"train.second.", state.adam.second}}) {
+      for (size_t block : identity_.blocks) copy(part, program_.params[block]);
+    }
+    state.parameters.prepare(program_);
+    return state;
+  }
+
+ private:
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    throw DataError(fmt::format("{}: {}", path_, fmt::format(format, std::forward<Args>(args)...)));
+  }
+  [[noreturn]] void fail_damaged(const std::string& what) const {
+    fail("the checkpoint is damaged ({})", what);
+  }
+
+  void check_sum() {
+    const auto found = file_.metadata.find(kChecksum);
+    if (found == file_.metadata.end()) fail_damaged("its checksum is missing");
+    const std::string sum = found->second;
+    file_.metadata.erase(found);
+    if (checksum_of(file_) != sum) fail_damaged("its checksum is wrong");
+  }
+
+  const std::string& metadata(const char* key) const {
+    const auto found = file_.metadata.find(key);
+    if (found == file_.metadata.end()) fail_damaged(fmt::format("'{}' is missing", key));
+    return found->second;
+  }
+
+  void check_identity() const {
+    RecordHead head;
+    std::string difference;
+    try {
+      head = read_head(metadata(kTraining));
+      difference = find_difference(metadata(kOptions), options_json(program_, identity_.options));
+    } catch (const DataError&) {
+      throw;
+    } catch (const Error& error) {
+      fail_damaged(error.what());
+    }
+    if (head.goal != identity_.goal) {
+      fail("it is of a run to {}, not to {}; give another output file", quote(head.goal),
+           quote(identity_.goal));
+    }
+    if (!difference.empty()) {
+      fail("it was trained with {}; give the same options or another output file", difference);
+    }
+    if (head.data_hash != hash_text(identity_.data_hash)) {
+      fail("it was trained on other examples; give the same files or another output file");
+    }
+  }
+
+  void read_record(TrainState& state) const {
+    try {
+      read_training(metadata(kTraining), state);
+    } catch (const Error& error) {
+      fail_damaged(error.what());
+    }
+    const Likelihood asked = identity_.options.likelihood;
+    if (asked != Likelihood::kAuto && state.likelihood != Likelihood::kAuto &&
+        asked != state.likelihood) {
+      fail(
+          "it was trained with --likelihood {}, not {}; give the same options or another output "
+          "file",
+          name_of(state.likelihood), name_of(asked));
+    }
+  }
+
+  void copy(const Part& part, const Block& block) const {
+    const std::string name = part.prefix + block.name;
+    for (const Tensor& tensor : file_.tensors) {
+      if (tensor.name != name) continue;
+      if (tensor.size() != block.shape.size()) fail_damaged(quote(name, 100) + " has a wrong size");
+      for (int64_t k = 0; k < tensor.size(); ++k) {
+        const double value = tensor.value(k);
+        if (!std::isfinite(value)) fail_damaged(quote(name, 100) + " is not finite");
+        part.values.set(block.offset + k, value);
+      }
+      return;
+    }
+    fail_damaged(quote(name, 100) + " is missing");
+  }
+
+  const std::string& path_;
+  const Program& program_;
+  const RunIdentity& identity_;
+  TensorFile file_;
+};
+
+/// So that hours of work do not end in a file that cannot be written.
+void check_place(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw Error(fmt::format("{} is a folder", path));
+  const fs::path target = fs::weakly_canonical(path, ignored);
+  const bool is_special = fs::exists(target, ignored) && !fs::is_regular_file(target, ignored);
+  const fs::path place = is_special ? target : fs::absolute(target, ignored).parent_path();
+  if (access(place.c_str(), is_special ? W_OK : W_OK | X_OK) != 0) {
+    throw Error(
+        fmt::format("{} cannot be written: {}: {}", path, place.string(), std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+TrainState::TrainState(const Program& program, Parameters start)
+    : parameters(std::move(start)), best(parameters), adam(program) {}
+
+void write_checkpoint(const std::string& path, const Program& program, const RunIdentity& identity,
+                      const TrainState& state) {
+  TensorFile file = to_tensors(program, state.best);
+  const auto add = [&](const char* prefix, const RealBuffer& values) {
+    for (size_t index : identity.blocks) {
+      Tensor tensor = file.tensors[index];  // for its type and shape
+      tensor.name = prefix + tensor.name;
+      std::memcpy(tensor.bytes.data(), values.at(program.params[index].offset),
+                  tensor.bytes.size());
+      file.tensors.push_back(std::move(tensor));
+    }
+  };
+  add("train.now.", state.parameters.values);
+  add("train.first.", state.adam.first);
+  add("train.second.", state.adam.second);
+  file.metadata[kOptions] = options_json(program, identity.options);
+  file.metadata[kTraining] = training_json(identity, state);
+  file.metadata[kChecksum] = checksum_of(file);
+  write_file(path, to_bytes(file));
+}
+
+TrainState read_checkpoint(const std::string& path, const Program& program,
+                           const RunIdentity& identity) {
+  return CheckpointReader(path, program, identity).read();
+}
+
+TrainState begin_run(const Program& program, const Parameters& start, const RunIdentity& identity,
+                     const TrainHooks& hooks) {
+  const std::string& path = identity.options.checkpoint;
+  if (path.empty()) {
+    if (identity.options.resume) throw Error("there is no checkpoint file to resume from");
+    return TrainState(program, start);
+  }
+  check_place(path);
+  std::error_code ignored;
+  const bool exists = fs::is_regular_file(path, ignored);
+  if (exists && identity.options.resume) return read_checkpoint(path, program, identity);
+  if (exists && !identity.options.overwrite) {
+    throw Error(
+        fmt::format("{}: exists already; --resume goes on with it, --overwrite replaces it", path));
+  }
+  if (identity.options.resume && hooks.note)
+    hooks.note(fmt::format("{}: no such file yet; training starts afresh", path));
+  return TrainState(program, start);
+}
+
+}  // namespace scry

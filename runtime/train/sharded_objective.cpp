@@ -1,0 +1,77 @@
+#include "runtime/train/sharded_objective.h"
+
+#include <algorithm>
+
+#include "runtime/train/adam.h"
+
+namespace scry {
+
+ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters, int shard,
+                                   Workers& workers, const ObjectiveFactory& make)
+    : program_(program), shard_(static_cast<size_t>(shard)), workers_(workers) {
+  for (int worker = 0; worker < workers.size(); ++worker) objectives_.push_back(make(parameters));
+  buffers_.emplace_back(program);
+  finish_ = BoundKernel(program, program.prepare.gradient, parameters, &buffers_.front());
+}
+
+size_t ShardedObjective::num_shards(size_t num_examples) const {
+  return (num_examples + shard_ - 1) / shard_;
+}
+
+Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples,
+                                         const StepContext& context, double scale) {
+  // Growing moves the buffers but not their memory, which finish_ is bound to.
+  while (buffers_.size() < num_shards(examples.size())) buffers_.emplace_back(program_);
+  if (examples.empty()) buffers_.front().clear();
+  const Tally tally =
+      run_shards(examples, [&](Objective& objective, size_t shard,
+                               std::span<const TrainExample> part, Tally& shard_tally) {
+        buffers_[shard].clear();
+        objective.add_gradient(part, context, scale, buffers_[shard], shard_tally);
+      });
+  for (size_t shard = 1; shard < num_shards(examples.size()); ++shard) {
+    add_to(buffers_[shard].values, buffers_.front().values);
+    add_to(buffers_[shard].tables, buffers_.front().tables);
+  }
+  finish_.run({0, 0, 0, nullptr, nullptr});
+  return tally;
+}
+
+Tally ShardedObjective::measure(std::span<const TrainExample> examples,
+                                const StepContext& context) {
+  return run_shards(examples,
+                    [&](Objective& objective, size_t, std::span<const TrainExample> part,
+                        Tally& shard_tally) { objective.measure(part, context, shard_tally); });
+}
+
+Tally ShardedObjective::run_shards(
+    std::span<const TrainExample> examples,
+    const std::function<void(Objective&, size_t, std::span<const TrainExample>, Tally&)>& run) {
+  const size_t count = num_shards(examples.size());
+  tallies_.assign(count, {});
+  errors_.assign(count, nullptr);
+  try {
+    workers_.for_each(static_cast<int64_t>(count), [&](int worker, int64_t task) {
+      const auto shard = static_cast<size_t>(task);
+      const size_t first = shard * shard_;
+      try {
+        run(*objectives_[static_cast<size_t>(worker)], shard,
+            examples.subspan(first, std::min(shard_, examples.size() - first)), tallies_[shard]);
+      } catch (...) {
+        errors_[shard] = std::current_exception();
+        throw;
+      }
+    });
+  } catch (...) {
+    // Tasks start in their order and run to their end: the first that fails always has run.
+    for (const std::exception_ptr& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+    throw;
+  }
+  Tally total;
+  for (const Tally& tally : tallies_) total += tally;
+  return total;
+}
+
+}  // namespace scry

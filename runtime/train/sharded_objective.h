@@ -1,0 +1,49 @@
+// An objective over many examples: cut into shards, shared out to threads, summed up in a fixed
+// order.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "runtime/bound_kernel.h"
+#include "runtime/train/objective.h"
+#include "runtime/workers.h"
+
+namespace scry {
+
+using ObjectiveFactory = std::function<std::unique_ptr<Objective>(const Parameters&)>;
+
+/// One objective for each worker, all bound to the same parameters: their address must not change.
+/// The results are the same bits for any number of workers, and depend on `shard` by rounding.
+class ShardedObjective {
+ public:
+  ShardedObjective(const Program& program, const Parameters& parameters, int shard,
+                   Workers& workers, const ObjectiveFactory& make);
+  ShardedObjective(const ShardedObjective&) = delete;
+  ShardedObjective& operator=(const ShardedObjective&) = delete;
+
+  /// Makes `gradients()` scale times the gradient of the examples' summed loss, tables included.
+  /// If several shards throw, the first one's exception is thrown here.
+  Tally compute_gradient(std::span<const TrainExample> examples, const StepContext& context,
+                         double scale);
+  Gradients& gradients() { return buffers_.front(); }
+  Tally measure(std::span<const TrainExample> examples, const StepContext& context);
+
+ private:
+  size_t num_shards(size_t num_examples) const;
+  Tally run_shards(
+      std::span<const TrainExample> examples,
+      const std::function<void(Objective& objective, size_t shard,
+                               std::span<const TrainExample> examples, Tally& tally)>& run);
+
+  const Program& program_;
+  size_t shard_;
+  Workers& workers_;
+  std::vector<std::unique_ptr<Objective>> objectives_;  // of each worker
+  std::vector<Gradients> buffers_;                      // of each shard
+  BoundKernel finish_;  // the tables' gradients into the parameters'
+  std::vector<Tally> tallies_;
+  std::vector<std::exception_ptr> errors_;
+};
+
+}  // namespace scry

@@ -1,0 +1,79 @@
+// The training loop, whatever is minimized.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/train/checkpoint.h"
+#include "runtime/train/sharded_objective.h"
+
+namespace scry {
+
+/// An objective and the parameters that its gradient is for. Others may be touched by it and are
+/// not looked at: a proposal may read θ.
+struct Goal {
+  ParamGroup group;
+  ShardedObjective* objective;  ///< not null
+};
+
+/// Fills the report's development fields from the parameters as they are. No function: there is no
+/// development set.
+using Evaluate = std::function<void(EpochReport&)>;
+
+/// The blocks of these groups without the frozen ones. Throws Error if a frozen name is no
+/// parameter's, or if nothing is left.
+std::vector<size_t> find_trained_blocks(const Program& program, std::span<const ParamGroup> groups,
+                                        std::span<const std::string> frozen);
+
+/// Whether the run has had its epochs, or has not got better for too many of them.
+bool is_finished(const TrainState& state, const TrainOptions& options);
+
+class Trainer {
+ public:
+  /// The goals' objectives must be bound to `state.parameters`. The examples are not empty; their
+  /// order counts.
+  Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
+          const TrainHooks& hooks, std::span<const TrainExample> examples, std::vector<Goal> goals,
+          Evaluate evaluate);
+
+  /// Trains until the run is finished, or until it is asked to stop; then returns true. Throws
+  /// TrainingError; then the state is of no use, but the file is as it was last saved.
+  bool run();
+
+ private:
+  bool run_epoch();
+  void update_once(std::span<const size_t> minibatch);
+  Tally compute_gradient(const StepContext& context, double scale);
+  void finish_epoch();
+  void evaluate(EpochReport& report);
+  bool is_time_to_save() const;
+  void save();
+  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void fail_in_update(const std::string& what) const;
+  /// In parentheses, for messages about numbers that no one parameter is to blame for.
+  std::string describe_largest() const;
+
+  const Program& program_;
+  TrainState& state_;
+  const RunIdentity& identity_;
+  const TrainOptions& options_;
+  const TrainHooks& hooks_;
+  std::span<const TrainExample> examples_;
+  std::vector<Goal> goals_;
+  Evaluate evaluate_;
+  BoundKernel prepare_;
+  std::vector<size_t> lengths_;
+  std::vector<TrainExample> minibatch_;
+  int64_t number_ = 0;  // of the update at hand, from 1 and since the beginning
+
+  struct Saved {
+    int64_t update;
+    int epoch;
+  };
+  std::optional<Saved> saved_;
+  std::chrono::steady_clock::time_point saved_at_;
+};
+
+}  // namespace scry
