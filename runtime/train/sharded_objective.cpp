@@ -20,7 +20,6 @@ size_t ShardedObjective::num_shards(size_t num_examples) const {
 
 Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples,
                                          const StepContext& context, double scale) {
-  // Growing moves the buffers but not their memory, which finish_ is bound to.
   while (buffers_.size() < num_shards(examples.size())) buffers_.emplace_back(program_);
   if (examples.empty()) buffers_.front().clear();
   const Tally tally =

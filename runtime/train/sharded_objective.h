@@ -1,6 +1,8 @@
 // An objective over many examples: cut into shards, shared out to threads, summed up in a fixed
 // order.
 #pragma once
+#include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -26,6 +28,7 @@ class ShardedObjective {
   /// If several shards throw, the first one's exception is thrown here.
   Tally compute_gradient(std::span<const TrainExample> examples, const StepContext& context,
                          double scale);
+  /// Always the same object.
   Gradients& gradients() { return buffers_.front(); }
   Tally measure(std::span<const TrainExample> examples, const StepContext& context);
 
@@ -40,7 +43,7 @@ class ShardedObjective {
   size_t shard_;
   Workers& workers_;
   std::vector<std::unique_ptr<Objective>> objectives_;  // of each worker
-  std::vector<Gradients> buffers_;                      // of each shard
+  std::deque<Gradients> buffers_;                       // of each shard
   BoundKernel finish_;  // the tables' gradients into the parameters'
   std::vector<Tally> tallies_;
   std::vector<std::exception_ptr> errors_;

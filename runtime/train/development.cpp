@@ -1,0 +1,103 @@
+#include "runtime/train/development.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "runtime/metrics.h"
+
+namespace scry {
+namespace {
+
+/// What is left of a failed sample: nothing, where no particle had weight. Throws TrainingError for
+/// any other failure.
+bool has_mass(const Outcome& outcome) {
+  if (!outcome.error) return outcome.ensemble.log_z != -INFINITY;
+  if (outcome.error->trouble() != Trouble::kNoMass) throw TrainingError(outcome.error->what());
+  return false;
+}
+
+}  // namespace
+
+uint64_t development_seed(const TrainOptions& options) {
+  return derive_seed(options.seed, UINT32_MAX - 7);
+}
+
+double measure_likelihood(ShardedObjective& objective, std::span<const TrainExample> examples,
+                          const TrainOptions& options, EpochReport& report) {
+  Tally tally;
+  try {
+    tally = objective.measure(examples, {development_seed(options), 0});
+  } catch (const ExampleError& error) {
+    throw ExampleError(error.number(), error.message(), ExampleSet::kDevelopment);
+  }
+  report.dev_failed += tally.num_failed;
+  if (tally.num_sequences == 0)
+    throw TrainingError("no sequence of it could be scored: every particle has weight 0");
+  report.perplexity = std::exp(tally.negative_log_p / static_cast<double>(tally.num_symbols));
+  return tally.negative_log_p / static_cast<double>(tally.num_sequences);
+}
+
+DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Parameters& parameters,
+                                             std::span<const TrainExample> examples,
+                                             const TrainOptions& options, Offset offset)
+    : program_(program), parameters_(parameters), offset_(offset) {
+  for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
+  options_.method = Method::kSmooth;
+  options_.trigger = Trigger::kNever;
+  options_.particles = options.particles;
+  options_.seed = development_seed(options);
+  options_.threads = options.threads;
+}
+
+void DevelopmentDivergence::compute_offsets() {
+  SampleOptions options = options_;
+  options.method = Method::kFilter;
+  options.trigger = Trigger::kEss;
+  options.particles *= 16;
+  options.seed = derive_seed(options.seed, 1);
+  log_z_.emplace();
+  for (const Outcome& outcome : sample(program_, parameters_, inputs_, options)) {
+    ParticlePool pool;
+    if (has_mass(outcome)) pool.add(outcome.ensemble);
+    log_z_->push_back(pool.log_z());
+  }
+}
+
+void DevelopmentDivergence::measure(EpochReport& report) {
+  if (offset_ == Offset::kOnce && !log_z_) compute_offsets();
+  const std::vector<Outcome> outcomes = sample(program_, parameters_, inputs_, options_);
+  std::vector<Outcome> extra;
+  if (offset_ == Offset::kEveryEpoch) {
+    SampleOptions options = options_;
+    options.trigger = Trigger::kEss;
+    extra = sample_extra(program_, parameters_, inputs_, options);
+  }
+  double kl = 0, ess = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const bool is_whole = has_mass(outcomes[i]);
+    double log_z = -INFINITY;
+    if (log_z_) {
+      log_z = (*log_z_)[i];
+    } else if (is_whole) {
+      ParticlePool pool;
+      pool.add(outcomes[i].ensemble);
+      if (has_mass(extra[i])) pool.add(extra[i].ensemble);
+      log_z = pool.log_z();
+    }
+    if (!is_whole || log_z == -INFINITY) {
+      ++report.dev_failed;
+      continue;
+    }
+    kl += kl_divergence(outcomes[i].ensemble, log_z);
+    ess += outcomes[i].ensemble.ess() / options_.particles;
+    ++count;
+  }
+  if (count == 0)
+    throw TrainingError("no sequence of it could be sampled: every particle has weight 0");
+  report.offset_kl = kl / static_cast<double>(count);
+  report.dev_ess = ess / static_cast<double>(count);
+}
+
+}  // namespace scry

@@ -1,0 +1,154 @@
+#include "runtime/train/train.h"
+
+#include <fmt/format.h>
+
+#include "runtime/train/choose_likelihood.h"
+#include "runtime/train/development.h"
+#include "runtime/train/train_data.h"
+#include "runtime/train/trainer.h"
+
+namespace scry {
+namespace {
+
+/// What the three entry points have in common: checked data, the state to begin with, and threads.
+class Run {
+ public:
+  Run(const Program& program, const Parameters& start, std::span<const Example> train,
+      std::span<const Example> dev, const TrainOptions& options, const TrainHooks& hooks,
+      const char* goal, std::vector<ParamGroup> groups, TagUse tags)
+      : program_(program),
+        options_(options),
+        hooks_(hooks),
+        train_(check_data(train, tags, ExampleSet::kTraining)),
+        dev_(check_data(dev, tags, ExampleSet::kDevelopment)),
+        identity_(identify(goal, groups)),
+        state_(begin_run(program, start, identity_, hooks)),
+        workers_(options.threads) {}
+
+  TrainState& state() { return state_; }
+  std::span<const TrainExample> dev() const { return dev_; }
+
+  ShardedObjective make_objective(const ObjectiveFactory& make) {
+    return {program_, state_.parameters, options_.shard, workers_, make};
+  }
+  ShardedObjective make_likelihood() {
+    if (state_.likelihood == Likelihood::kAuto) {
+      state_.likelihood =
+          choose_likelihood(program_, state_.parameters, options_.likelihood, hooks_);
+    }
+    const bool is_joint = state_.likelihood == Likelihood::kJoint;
+    return make_objective([this, is_joint](const Parameters& parameters) {
+      return is_joint ? make_joint_likelihood(program_, parameters)
+                      : make_conditional_likelihood(program_, parameters, options_.particles);
+    });
+  }
+  ShardedObjective make_divergence() {
+    return make_objective([this](const Parameters& parameters) {
+      return make_proposal_divergence(program_, parameters, options_.particles, options_.lambda);
+    });
+  }
+  DevelopmentDivergence make_development_divergence(DevelopmentDivergence::Offset offset) const {
+    return {program_, state_.parameters, dev_, options_, offset};
+  }
+
+  TrainResult train(std::vector<Goal> goals, Evaluate evaluate) {
+    if (dev_.empty()) evaluate = nullptr;
+    Trainer trainer(program_, state_, identity_, hooks_, train_, std::move(goals),
+                    std::move(evaluate));
+    const bool was_interrupted = trainer.run();
+    return {std::move(state_.best), std::move(state_.history), was_interrupted};
+  }
+
+ private:
+  std::vector<TrainExample> check_data(std::span<const Example> given, TagUse tags,
+                                       ExampleSet set) const {
+    const bool is_training = set == ExampleSet::kTraining;
+    TrainData data = check_examples(program_, given, tags, set);
+    if (is_training && data.examples.empty()) throw Error("there are no examples to train on");
+    if (data.num_empty > 0 && hooks_.note) {
+      hooks_.note(fmt::format("{} empty {}example{} passed over", data.num_empty,
+                              is_training ? "" : "development ",
+                              data.num_empty == 1 ? " is" : "s are"));
+    }
+    if (!is_training) sort_by_length(data.examples);
+    return std::move(data.examples);
+  }
+
+  RunIdentity identify(const char* goal, std::span<const ParamGroup> groups) const {
+    check_options(options_);
+    RunIdentity identity;
+    identity.goal = goal;
+    identity.blocks = find_trained_blocks(program_, groups, options_.frozen);
+    identity.data_hash = hash_examples(train_, dev_);
+    identity.options = options_;
+    return identity;
+  }
+
+  const Program& program_;
+  const TrainOptions& options_;
+  const TrainHooks& hooks_;
+  std::vector<TrainExample> train_, dev_;
+  RunIdentity identity_;
+  TrainState state_;
+  Workers workers_;
+};
+
+void check_has_gradients(const Program& program) {
+  if (!program.advance.gradient)
+    throw Error("the program was compiled without gradients, which training needs");
+}
+
+void check_has_proposal(const Program& program) {
+  if (!program.has_proposal()) throw Error("this model has no proposal that could be learned");
+}
+
+}  // namespace
+
+TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,
+                std::span<const Example> dev, const TrainOptions& options,
+                const TrainHooks& hooks) {
+  check_has_gradients(program);
+  Run run(program, start, train, dev, options, hooks, "fit", {ParamGroup::kModel}, TagUse::kNeeded);
+  ShardedObjective likelihood = run.make_likelihood();
+  return run.train({{ParamGroup::kModel, &likelihood}}, [&](EpochReport& report) {
+    measure_likelihood(likelihood, run.dev(), options, report);
+    report.dev_score = report.perplexity;
+  });
+}
+
+TrainResult learn(const Program& program, const Parameters& start, std::span<const Example> train,
+                  std::span<const Example> dev, const TrainOptions& options,
+                  const TrainHooks& hooks) {
+  check_has_proposal(program);
+  check_has_gradients(program);
+  Run run(program, start, train, dev, options, hooks, "learn", {ParamGroup::kProposal},
+          TagUse::kIgnored);
+  ShardedObjective divergence = run.make_divergence();
+  DevelopmentDivergence development =
+      run.make_development_divergence(DevelopmentDivergence::Offset::kOnce);
+  return run.train({{ParamGroup::kProposal, &divergence}}, [&](EpochReport& report) {
+    development.measure(report);
+    report.dev_score = report.offset_kl;
+  });
+}
+
+TrainResult fit_and_learn(const Program& program, const Parameters& start,
+                          std::span<const Example> train, std::span<const Example> dev,
+                          const TrainOptions& options, const TrainHooks& hooks) {
+  check_has_proposal(program);
+  check_has_gradients(program);
+  Run run(program, start, train, dev, options, hooks, "fit and learn",
+          {ParamGroup::kModel, ParamGroup::kProposal}, TagUse::kNeeded);
+  ShardedObjective likelihood = run.make_likelihood();
+  ShardedObjective divergence = run.make_divergence();
+  DevelopmentDivergence development =
+      run.make_development_divergence(DevelopmentDivergence::Offset::kEveryEpoch);
+  return run.train({{ParamGroup::kModel, &likelihood}, {ParamGroup::kProposal, &divergence}},
+                   [&](EpochReport& report) {
+                     const double loss = measure_likelihood(likelihood, run.dev(), options, report);
+                     development.measure(report);
+                     report.dev_score = loss + report.offset_kl;
+                   });
+}
+
+}  // namespace scry

@@ -1,0 +1,446 @@
+#include "runtime/train/trainer.h"
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "runtime/philox.h"
+#include "tests/catch.h"
+#include "tests/support/fake_training.h"
+#include "tests/support/temp_folder.h"
+
+using namespace scry;
+using test::bits_of;
+using test::fake_program;
+using test::FakeRun;
+using test::train_fake;
+
+namespace {
+
+/// 23 examples make 6 updates an epoch.
+FakeRun small_run() {
+  FakeRun run;
+  run.options.batch = 4;
+  run.options.shard = 2;
+  run.options.threads = 1;
+  run.options.adam.rate = 0.02;
+  run.options.patience = 0;
+  run.options.save_seconds = INFINITY;
+  return run;
+}
+constexpr int64_t kUpdates = 6;
+
+std::vector<double> values_of(const Parameters& parameters, const Block& block) {
+  std::vector<double> values;
+  for (int64_t k = 0; k < block.shape.size(); ++k)
+    values.push_back(parameters.values.get(block.offset + k));
+  return values;
+}
+
+std::string failure_of(const FakeRun& run) {
+  try {
+    train_fake(fake_program(), run);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+/// Passes everything on, and spoils the gradient or throws at the update that has this seed; for
+/// the seed 0, at all.
+class Spoiled : public Objective {
+ public:
+  Spoiled(std::unique_ptr<Objective> inner, uint64_t seed, std::function<void(Gradients&)> spoil)
+      : inner_(std::move(inner)), seed_(seed), spoil_(std::move(spoil)) {}
+  void add_gradient(std::span<const TrainExample> examples, const StepContext& context,
+                    double scale, Gradients& gradients, Tally& tally) override {
+    inner_->add_gradient(examples, context, scale, gradients, tally);
+    if (seed_ == 0 || context.seed == seed_) spoil_(gradients);
+  }
+  void measure(std::span<const TrainExample> examples, const StepContext& context,
+               Tally& tally) override {
+    inner_->measure(examples, context, tally);
+  }
+
+ private:
+  std::unique_ptr<Objective> inner_;
+  uint64_t seed_;
+  std::function<void(Gradients&)> spoil_;
+};
+
+constexpr uint32_t kEvery = 0;
+
+void spoil_update(FakeRun& run, uint32_t update, std::function<void(Gradients&)> spoil) {
+  const uint64_t seed = update == kEvery ? 0 : derive_seed(run.options.seed, update);
+  run.wrap = [seed, spoil](std::unique_ptr<Objective> inner) -> std::unique_ptr<Objective> {
+    return std::make_unique<Spoiled>(std::move(inner), seed, spoil);
+  };
+}
+
+/// Stops after so many updates.
+std::function<bool()> stop_after(int64_t updates) {
+  return [left = updates]() mutable { return --left == 0; };
+}
+
+}  // namespace
+
+TEST_CASE("training finds the minimum of a quadratic, through tables too") {
+  const Program program = fake_program();
+  FakeRun run = small_run();
+  run.options.epochs = 150;
+  run.options.adam.l2 = 0;
+  const auto result = train_fake(program, run);
+  double mean = 0;
+  for (const std::vector<int>& x : test::fake_inputs()) {
+    double sum = 0;
+    for (int symbol : x) sum += symbol;
+    mean += sum / static_cast<double>(x.size()) / 23;
+  }
+  for (double a : values_of(result.state.best, program.params[0]))
+    CHECK(2 * a == Approx(mean).margin(0.3));
+  for (double b : values_of(result.state.best, program.params[1]))
+    CHECK(b == Approx(mean).margin(0.3));
+  for (double c : values_of(result.state.best, program.params[2]))
+    CHECK(c == Approx(mean).margin(0.3));
+  CHECK(result.state.history.size() == 151);
+  CHECK(result.state.best_score < result.state.history.front().dev_score / 2);
+  CHECK_FALSE(result.was_interrupted);
+}
+
+TEST_CASE("training gives the same bits with any number of threads") {
+  const Program program = fake_program();
+  FakeRun run = small_run();
+  run.options.shard = 1;
+  const std::string expected = bits_of(program, train_fake(program, run).state);
+  for (int threads : {2, 4}) {
+    run.options.threads = threads;
+    CHECK(bits_of(program, train_fake(program, run).state) == expected);
+  }
+  run.options.seed = 2;
+  CHECK(bits_of(program, train_fake(program, run).state) != expected);
+}
+
+TEST_CASE("a run that was stopped after any update goes on to the same bits, file and history") {
+  const Program program = fake_program();
+  for (bool has_dev : {true, false}) {
+    const test::TempFolder folder;
+    FakeRun run = small_run();
+    run.has_dev = has_dev;
+    run.options.checkpoint = folder.file("whole");
+    const std::string expected = bits_of(program, train_fake(program, run).state);
+    const std::string bytes = test::read_bytes(folder.file("whole"));
+    for (int64_t updates = 1; updates <= 3 * kUpdates; ++updates) {
+      run.options.checkpoint = folder.file("part");
+      run.options.resume = false;
+      run.options.overwrite = true;
+      run.hooks.should_stop = stop_after(updates);
+      CHECK(train_fake(program, run).was_interrupted);
+      run.options.overwrite = false;
+      run.options.resume = true;
+      run.options.threads = 2;
+      run.hooks = {};
+      const auto result = train_fake(program, run);
+      CHECK_FALSE(result.was_interrupted);
+      CHECK(bits_of(program, result.state) == expected);
+      CHECK(test::read_bytes(folder.file("part")) == bytes);
+    }
+  }
+}
+
+TEST_CASE("a run that is stopped again and again still comes to the same bits") {
+  const Program program = fake_program();
+  const test::TempFolder folder;
+  FakeRun run = small_run();
+  const std::string expected = bits_of(program, train_fake(program, run).state);
+  run.options.checkpoint = folder.file("c");
+  run.options.resume = true;
+  int num_runs = 0;
+  while (true) {
+    run.hooks.should_stop = stop_after(1);
+    const auto result = train_fake(program, run);
+    if (!result.was_interrupted) {
+      CHECK(bits_of(program, result.state) == expected);
+      break;
+    }
+    REQUIRE(++num_runs < 100);
+  }
+  CHECK(num_runs == 3 * kUpdates);
+}
+
+TEST_CASE("a finished run returns at once when it is resumed, and goes on with more epochs") {
+  const Program program = fake_program();
+  const test::TempFolder folder;
+  FakeRun run = small_run();
+  run.options.checkpoint = folder.file("c");
+  const auto first = train_fake(program, run);
+  const std::string bytes = test::read_bytes(folder.file("c"));
+
+  run.options.resume = true;
+  run.hooks.progress = [](const TrainProgress&) { FAIL("there was nothing left to do"); };
+  run.hooks.epoch = [](const EpochReport&) { FAIL("there was nothing left to do"); };
+  CHECK(bits_of(program, train_fake(program, run).state) == bits_of(program, first.state));
+  CHECK(test::read_bytes(folder.file("c")) == bytes);
+
+  run.hooks = {};
+  run.options.epochs = 5;
+  const auto longer = train_fake(program, run);
+  FakeRun at_once = small_run();
+  at_once.options.epochs = 5;
+  CHECK(bits_of(program, longer.state) == bits_of(program, train_fake(program, at_once).state));
+}
+
+TEST_CASE("early stopping keeps the best epoch and gives up after its patience") {
+  const Program program = fake_program();
+  const std::vector<double> scores{9, 5, 3, 4, 3, 3, 1, 0};
+  FakeRun run = small_run();
+  run.options.epochs = 7;
+  run.options.patience = 3;
+  run.dev_score = [&](int epoch) { return scores.at(static_cast<size_t>(epoch)); };
+  std::vector<int> best;
+  run.hooks.epoch = [&](const EpochReport& report) {
+    if (report.is_best) best.push_back(report.epoch);
+  };
+  const auto result = train_fake(program, run);
+  CHECK(best == std::vector<int>{0, 1, 2});
+  CHECK(result.state.best_epoch == 2);
+  CHECK(result.state.history.size() == 6);
+  run.options.epochs = 2;
+  const auto until_best = train_fake(program, run);
+  CHECK(values_of(result.state.best, program.params[1]) ==
+        values_of(until_best.state.parameters, program.params[1]));
+  CHECK(values_of(result.state.best, program.params[1]) !=
+        values_of(result.state.parameters, program.params[1]));
+
+  run.options.epochs = 7;
+  run.options.patience = 0;
+  CHECK(train_fake(program, run).state.best_epoch == 7);
+}
+
+TEST_CASE("the start may remain the best") {
+  const Program program = fake_program();
+  FakeRun run = small_run();
+  run.options.patience = 2;
+  run.dev_score = [](int epoch) { return 1.0 * epoch; };
+  const auto result = train_fake(program, run);
+  CHECK(result.state.best_epoch == 0);
+  CHECK(result.state.history.size() == 3);
+  CHECK(values_of(result.state.best, program.params[1]) ==
+        values_of(Parameters::fresh(program, 5), program.params[1]));
+}
+
+TEST_CASE("without a development set the newest parameters are the best") {
+  const Program program = fake_program();
+  FakeRun run = small_run();
+  run.has_dev = false;
+  run.options.patience = 1;
+  const auto result = train_fake(program, run);
+  CHECK(result.state.best_epoch == 3);
+  CHECK(std::isnan(result.state.history.back().dev_score));
+  CHECK(values_of(result.state.best, program.params[0]) ==
+        values_of(result.state.parameters, program.params[0]));
+  run.hooks.should_stop = stop_after(2);
+  const auto stopped = train_fake(program, run);
+  CHECK(values_of(stopped.state.best, program.params[0]) ==
+        values_of(stopped.state.parameters, program.params[0]));
+}
+
+TEST_CASE("only the goals' parameters that are not frozen are trained") {
+  const Program program = fake_program();
+  const Parameters start = Parameters::fresh(program, 5);
+  const auto moved = [&](const FakeRun& run) {
+    const auto result = train_fake(program, run);
+    std::vector<std::string> names;
+    for (const Block& block : program.params) {
+      if (values_of(result.state.best, block) != values_of(start, block))
+        names.push_back(block.name);
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  FakeRun run = small_run();
+  CHECK(moved(run) == Names{"model.a", "model.b", "proposal.c"});
+  run.options.frozen = {"model.b"};
+  CHECK(moved(run) == Names{"model.a", "proposal.c"});
+  run.groups = {ParamGroup::kModel};
+  CHECK(moved(run) == Names{"model.a"});
+  run.groups = {ParamGroup::kProposal};
+  CHECK(moved(run) == Names{"proposal.c"});
+}
+
+TEST_CASE("frozen names that are none are named, and so is a run with nothing to train") {
+  FakeRun run = small_run();
+  run.options.frozen = {"modle"};
+  CHECK(failure_of(run) ==
+        "there is no parameter 'modle' to freeze; the parameters are model.a, model.b, proposal.c");
+  run.options.frozen = {"model"};
+  CHECK(failure_of(run) ==
+        "there is no parameter 'model' to freeze; did you mean model.a, model.b?");
+  run.options.frozen = {"proposal.c"};
+  run.groups = {ParamGroup::kProposal};
+  CHECK(failure_of(run) == "nothing is left to train: all parameters of the proposal are frozen");
+}
+
+TEST_CASE("the gradients of one goal do not leak into the other's parameters") {
+  const Program program = fake_program();
+  FakeRun both = small_run();
+  both.options.adam.clip = 0;  // the norm is over both
+  const auto joint = train_fake(program, both);
+  for (ParamGroup group : {ParamGroup::kModel, ParamGroup::kProposal}) {
+    FakeRun one = both;
+    one.groups = {group};
+    const auto alone = train_fake(program, one);
+    for (const Block& block : program.params) {
+      if (block.group == group) {
+        CHECK(values_of(joint.state.parameters, block) == values_of(alone.state.parameters, block));
+      }
+    }
+    CHECK((alone.state.baseline != 0) == (group == ParamGroup::kProposal));
+  }
+  CHECK(joint.state.history.back().train.num_sequences == 23);
+}
+
+TEST_CASE("progress and epochs are reported in order") {
+  FakeRun run = small_run();
+  std::string log;
+  run.hooks.progress = [&](const TrainProgress& p) {
+    CHECK(p.num_updates == kUpdates);
+    CHECK(p.num_epochs == 3);
+    CHECK(p.total_updates == (p.epoch - 1) * kUpdates + p.update);
+    CHECK((p.tally.num_sequences == 4 * p.update || p.tally.num_sequences == 4 * p.update - 1));
+    log += std::to_string(p.update);
+  };
+  run.hooks.epoch = [&](const EpochReport& report) {
+    CHECK(report.train.num_sequences == (report.epoch == 0 ? 0 : 23));
+    CHECK(report.total_updates == report.epoch * kUpdates);
+    log += " e" + std::to_string(report.epoch) + " ";
+  };
+  train_fake(fake_program(), run);
+  CHECK(log == " e0 123456 e1 123456 e2 123456 e3 ");
+}
+
+TEST_CASE("a gradient that is no number stops training and leaves the checkpoint as it was") {
+  const test::TempFolder folder;
+  FakeRun run = small_run();
+  run.options.checkpoint = folder.file("c");
+  run.options.save_updates = 4;
+  run.groups = {ParamGroup::kModel};
+  std::string before;
+  run.hooks.progress = [&](const TrainProgress& p) {
+    if (p.total_updates == 9) before = test::read_bytes(folder.file("c"));
+  };
+  spoil_update(run, 10, [](Gradients& gradients) { gradients.values.set(17, NAN); });
+  CHECK(failure_of(run) ==
+        "update 10 (epoch 2): the gradient of 'model.b' is nan; training stopped. The last good "
+        "checkpoint is " +
+            folder.file("c") + " (update 6, epoch 2); try a lower --rate");
+  CHECK(test::read_bytes(folder.file("c")) == before);
+  CHECK(folder.names() == std::vector<std::string>{"c"});
+
+  run.options.checkpoint.clear();
+  run.hooks = {};
+  spoil_update(run, 10, [](Gradients& gradients) { gradients.tables.set(0, INFINITY); });
+  CHECK(failure_of(run) ==
+        "update 10 (epoch 2): the gradient of 'model.a' is inf; training stopped. No checkpoint "
+        "was written; try a lower --rate");
+}
+
+TEST_CASE("parameters that run away stop training") {
+  const test::TempFolder folder;
+  FakeRun run = small_run();
+  run.options.checkpoint = folder.file("c");
+  run.options.save_updates = 1;
+  run.options.adam.rate = 3e5;
+  run.options.adam.l2 = 0;
+  spoil_update(run, kEvery, [](Gradients& gradients) {
+    gradients.clear();
+    gradients.values.set(18, -1);
+  });
+  const std::string message = failure_of(run);
+  CHECK(message.starts_with("update 4 (epoch 1): the parameter 'model.b' becomes 1.2 "));
+  CHECK(message.ends_with("(update 3, epoch 1); try a lower --rate"));
+  run.options.resume = true;
+  CHECK(failure_of(run) == message);  // the file is good and as it was
+}
+
+TEST_CASE("an objective's failure is reported with the update and the largest parameter") {
+  FakeRun run = small_run();
+  run.groups = {ParamGroup::kModel};
+  spoil_update(run, 2, [](Gradients&) { throw TrainingError("the score of step 3 is nan"); });
+  const std::string message = failure_of(run);
+  CHECK(message.starts_with(
+      "update 2 (epoch 1): the score of step 3 is nan (the largest parameter is 1."));
+  CHECK(message.ends_with(
+      "in 'model.b'); training stopped. No checkpoint was written; try a lower --rate"));
+  spoil_update(run, 2, [](Gradients&) { throw ExampleError(6, "the model forbids tag 'B'"); });
+  CHECK(failure_of(run) == "example 7: the model forbids tag 'B'");
+}
+
+TEST_CASE("the first shard's failure is reported whoever is faster") {
+  FakeRun run = small_run();
+  run.options.threads = 4;
+  run.options.shard = 1;
+  std::atomic<int> order = 0;
+  run.wrap = [&](std::unique_ptr<Objective>) -> std::unique_ptr<Objective> {
+    struct Failing : Objective {
+      explicit Failing(std::atomic<int>& order) : order(order) {}
+      void add_gradient(std::span<const TrainExample> examples, const StepContext&, double,
+                        Gradients&, Tally&) override {
+        if (order++ % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        throw ExampleError(examples.front().number, "no");
+      }
+      void measure(std::span<const TrainExample>, const StepContext&, Tally&) override {}
+      std::atomic<int>& order;
+    };
+    return std::make_unique<Failing>(order);
+  };
+  const std::string expected = failure_of(run);
+  CHECK(expected.starts_with("example "));
+  for (int i = 0; i < 20; ++i) CHECK(failure_of(run) == expected);
+}
+
+TEST_CASE("a development score that is no number stops training") {
+  const test::TempFolder folder;
+  FakeRun run = small_run();
+  run.options.checkpoint = folder.file("c");
+  run.dev_score = [](int epoch) { return epoch == 2 ? NAN : 1.0; };
+  const std::string message = failure_of(run);
+  CHECK(message.starts_with("development set after epoch 2 (update 12): its score is nan (the "));
+  CHECK(message.ends_with("(update 6, epoch 2); try a lower --rate"));
+}
+
+TEST_CASE("checkpoints are written in time") {
+  const test::TempFolder folder;
+  const auto saves = [&](FakeRun run) {
+    run.options.checkpoint = folder.file("c");
+    run.options.overwrite = true;
+    run.options.epochs = 1;
+    std::string log, last;
+    run.hooks.progress = [&](const TrainProgress&) {
+      const std::string bytes = test::read_bytes(folder.file("c"));
+      log += bytes != last ? "s" : "-";
+      last = bytes;
+    };
+    std::filesystem::remove(folder.file("c"));
+    train_fake(fake_program(), run);
+    return log;
+  };
+  FakeRun run = small_run();
+  CHECK(saves(run) == "------");
+  run.options.save_updates = 2;
+  CHECK(saves(run) == "--s-s-");  // seen one update later
+  run.options.save_updates = 0;
+  run.options.save_seconds = 0;
+  CHECK(saves(run) == "-sssss");
+}
+
+TEST_CASE("no epochs at all leave the start, evaluated and saved") {
+  const test::TempFolder folder;
+  const Program program = fake_program();
+  FakeRun run = small_run();
+  run.options.epochs = 0;
+  run.options.checkpoint = folder.file("c");
+  const auto result = train_fake(program, run);
+  CHECK(result.state.history.size() == 1);
+  CHECK(std::filesystem::exists(folder.file("c")));
+}
