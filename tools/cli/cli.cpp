@@ -32,9 +32,9 @@ constexpr std::array kCommands{
             "learned.safetensors",
             true, declare_learn},
     Command{"score", "Score given taggings under fresh or saved parameters",
-            "score MODEL --input data/stress-sample.tsv", true, declare_score},
+            "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",
-            "sample MODEL --input data/stress-sample.tsv -M 128 --stats", true, declare_sample},
+            "sample MODEL --input data/stress/dev1.tsv -M 128 --stats", true, declare_sample},
     Command{"version", "Print Scry's version", "version", false, declare_version},
 };
 
