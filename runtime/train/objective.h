@@ -45,7 +45,7 @@ class Objective {
   /// -∞.
   virtual void add_gradient(std::span<const TrainExample> examples, const StepContext& context,
                             double scale, Gradients& gradients, Tally& tally) = 0;
-  /// Measures the same without a gradient.
+  /// Adds to the tally what add_gradient would, without the work for the gradient.
   virtual void measure(std::span<const TrainExample> examples, const StepContext& context,
                        Tally& tally) = 0;
 };
