@@ -43,6 +43,13 @@ void Beam::choose(const CandidateTable& table, int step, std::vector<int32_t>& c
                     .ancestors = {}});
 }
 
+void Beam::weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                      std::vector<int32_t>& counts, std::vector<double>& log_weights) const {
+  counts.assign(final_rows.size(), 1);
+  log_weights.clear();
+  for (RowId row : final_rows) log_weights.push_back(forest.log_score(row) / options_.temperature);
+}
+
 Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
   Ensemble result;
   const bool exact = options_.method == Method::kEnumerate;
@@ -55,8 +62,7 @@ Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
                  .beam_width = exact ? 0 : options_.particles};
   result.steps = std::move(steps_);
   fill_sequences(forest, final_rows, length_, result);
-  result.counts.assign(final_rows.size(), 1);
-  for (double score : result.log_scores) result.log_weights.push_back(score / options_.temperature);
+  weigh_rows(forest, final_rows, result.counts, result.log_weights);
   result.sort();
   result.log_z = log_sum_exp(result.log_weights);
   if (exact) result.log_z_error = 0;

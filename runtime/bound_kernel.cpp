@@ -10,12 +10,9 @@
 namespace scry {
 namespace {
 
-/// The block of the flat buffer that the name names, if any. Kernels write only to slots whose role
-/// says so.
-void* find_block(const std::vector<Block>& blocks, std::string_view name,
-                 const RealBuffer& buffer) {
+const Block* find_block(const std::vector<Block>& blocks, std::string_view name) {
   for (const Block& block : blocks) {
-    if (block.name == name) return const_cast<void*>(buffer.at(block.offset));
+    if (block.name == name) return &block;
   }
   return nullptr;
 }
@@ -35,14 +32,20 @@ BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, const Par
   kernel_ = &kernel;
   for (size_t i = 0; i < kernel.slots.size(); ++i) {
     const Slot& slot = kernel.slots[i];
-    void* data = find_block(program.params, slot.name, parameters.values);
-    if (data == nullptr) data = find_block(program.tables, slot.name, parameters.tables);
-    if (data == nullptr && gradients != nullptr && slot.name.starts_with("d.")) {
+    const void* data = nullptr;
+    if (const Block* block = find_block(program.params, slot.name)) {
+      data = parameters.values.at(block->offset);
+    } else if (const Block* table = find_block(program.tables, slot.name)) {
+      data = parameters.tables.at(table->offset);
+    } else if (slot.name.starts_with("d.")) {
       const std::string_view name = std::string_view(slot.name).substr(2);
-      data = find_block(program.params, name, gradients->values);
-      if (data == nullptr) data = find_block(program.tables, name, gradients->tables);
+      if (const Block* block = find_block(program.params, name)) {
+        gradient_slots_.push_back({i, block->offset, false});
+      } else if (const Block* table = find_block(program.tables, name)) {
+        gradient_slots_.push_back({i, table->offset, true});
+      }
     }
-    bound_.push_back(data);
+    bound_.push_back(const_cast<void*>(data));  // kernels write only where a slot's role says so
     const KernelCall one_row{1, 0, 0, nullptr, nullptr};
     const bool by_row = slot.axes.has_prefix() && slot.shape.is_static();
     row_bytes_.push_back(by_row ? static_cast<size_t>(slot.num_elements(one_row, num_tags_)) *
@@ -51,6 +54,14 @@ BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, const Par
     if (is_scratch(slot)) scratch_.push_back(i);
   }
   args_ = bound_;
+  if (gradients != nullptr) bind(*gradients);
+}
+
+void BoundKernel::bind(Gradients& gradients) {
+  for (const GradientSlot& at : gradient_slots_) {
+    RealBuffer& buffer = at.of_table ? gradients.tables : gradients.values;
+    bound_[at.slot] = buffer.at(at.offset);
+  }
 }
 
 SlotHandle BoundKernel::find(std::string_view slot) const {

@@ -32,6 +32,8 @@ class BoundKernel {
     if (slot.index >= 0) bound_[static_cast<size_t>(slot.index)] = const_cast<void*>(data);
   }
   void bind(std::string_view slot, const void* data) { bind(find(slot), data); }
+  /// Gradients of parameters and tables are added here from now on.
+  void bind(Gradients& gradients);
   /// Runs over `call`'s rows and sequences. Every slot but scratch must be bound.
   void run(const KernelCall& call) { run_rows(call, 0, call.num_rows); }
   /// Runs over `count` of the rows that are bound, from `first` on.
@@ -47,6 +49,12 @@ class BoundKernel {
   std::vector<size_t> row_bytes_;  // from row to row; 0 in slots without a row axis
   std::vector<void*> args_;        // of this call
   std::vector<size_t> scratch_;    // slots that are ours
+  struct GradientSlot {
+    size_t slot;
+    int64_t offset;
+    bool of_table;
+  };
+  std::vector<GradientSlot> gradient_slots_;  // of parameters and tables
   RealBuffer memory_;
   KernelCall grown_for_{-1, -1, -1, nullptr, nullptr};
 };

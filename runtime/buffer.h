@@ -49,6 +49,12 @@ class RealBuffer {
     size_ = size;
     bytes_.assign(bytes_for(size), std::byte{0});
   }
+  /// Becomes larger by zeros, or stays as it is.
+  void grow(int64_t size) {
+    if (size <= size_) return;
+    size_ = size;
+    bytes_.resize(bytes_for(size));
+  }
   /// The address of element i.
   void* at(int64_t i = 0) { return bytes_.data() + static_cast<size_t>(i) * element_size(); }
   const void* at(int64_t i = 0) const {

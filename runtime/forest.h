@@ -31,6 +31,7 @@ class Forest {
   int num_levels() const { return static_cast<int>(ends_.size()); }
   /// The first row of level t. Levels 0 … t-1 must be complete.
   RowId level_begin(int t) const { return t == 0 ? 0 : ends_[static_cast<size_t>(t) - 1]; }
+  RowId level_end(int t) const { return ends_[static_cast<size_t>(t)]; }
 
   RowId parent(RowId row) const { return parents_[static_cast<size_t>(row)]; }
   int32_t tag(RowId row) const { return tags_[static_cast<size_t>(row)]; }

@@ -13,16 +13,20 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       parameters_(parameters),
       options_(options),
       workers_(workers),
+      encoder_(program, parameters),
       looks_ahead_(looks_ahead(options.method) && program.has_proposal()),
       forest_(0),
       states_(program, program.state),
       parents_(program, program.state),
       cells_(program) {
+  options_.progress = {};  // copied into each population
   for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
     steppers_.emplace_back(program, parameters);
 }
 
-void Interpreter::run(std::span<const Job> jobs) {
+void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
+  recording_ = recording;
+  if (recording != nullptr) recording->clear();
   members_.clear();
   std::vector<std::span<const int>> inputs;
   for (const Job& job : jobs) {
@@ -34,31 +38,31 @@ void Interpreter::run(std::span<const Job> jobs) {
          {},
          false});
   }
-  const Batch batch(program_, parameters_, inputs, looks_ahead_);
-  forest_ = Forest(batch.num_sequences());
-  states_.resize(batch.num_sequences());
-  for (int s = 0; s < batch.num_sequences(); ++s) states_.copy_row(s, batch.start(), s);
+  encoder_.run(inputs, looks_ahead_, batch_);
+  forest_ = Forest(batch_.num_sequences());
+  states_.copy_rows(batch_.start());
 
-  for (int step = 1; step <= batch.max_length(); ++step) {
-    const int reaching = batch.num_reaching(step);
-    const int beyond = step < batch.max_length() ? batch.num_reaching(step + 1) : 0;
+  for (int step = 1; step <= batch_.max_length(); ++step) {
+    const int reaching = batch_.num_reaching(step);
+    const int beyond = step < batch_.max_length() ? batch_.num_reaching(step + 1) : 0;
     int64_t num_beyond = 0;
     for (int s = 0; s < beyond; ++s) num_beyond += members_[static_cast<size_t>(s)].num_rows;
-    extend(batch, step, num_beyond);
+    extend(step, num_beyond);
     int64_t first_row = 0;
     for (int s = 0; s < reaching; ++s) {
       Member& member = members_[static_cast<size_t>(s)];
       const int64_t num_rows = member.num_rows;
-      if (!member.failed) choose(member, batch, s, step, first_row);
+      if (!member.failed) choose(member, s, step, first_row);
       first_row += num_rows;
     }
-    grow(batch, step);
+    grow(step);
   }
+  if (recording != nullptr) recording->forest = std::move(forest_);
 }
 
 /// Fills cells_ for the level's rows: g, and for the first `num_ahead` of them, whose sequences go
 /// on, C_t and s_t where there is a lookahead. At t = T, C is 0 and no state is needed.
-void Interpreter::extend(const Batch& batch, int step, int64_t num_ahead) {
+void Interpreter::extend(int step, int64_t num_ahead) {
   const RowId begin = forest_.level_begin(step - 1);
   const int64_t num_rows = states_.num_rows();
   const PrefixRows rows{states_, forest_.sequences(begin, begin + static_cast<RowId>(num_rows))};
@@ -69,12 +73,22 @@ void Interpreter::extend(const Batch& batch, int step, int64_t num_ahead) {
     if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
     cells_.next.resize(num_ahead * program_.num_tags());
     share_out(num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
-      stepper.extend(batch, step, rows, first, count, cells_);
+      stepper.extend(batch_, step, rows, first, count, cells_);
     });
   }
   share_out(num_rows - num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
-    stepper.score(batch, step, rows, num_ahead + first, count, cells_);
+    stepper.score(batch_, step, rows, num_ahead + first, count, cells_);
   });
+  if (recording_ != nullptr) {
+    recording_->level_states(step - 1).copy_rows(states_);
+    std::vector<double>& logits = recording_->step_logits(step);
+    logits.resize(static_cast<size_t>(num_cells));
+    const int64_t num_compats = num_ahead * program_.num_tags();
+    for (int64_t cell = 0; cell < num_cells; ++cell) {
+      logits[static_cast<size_t>(cell)] =
+          cells_.scores.get(cell) + (cell < num_compats ? cells_.compats.get(cell) : 0);
+    }
+  }
 }
 
 void Interpreter::share_out(int64_t count,
@@ -89,11 +103,10 @@ void Interpreter::share_out(int64_t count,
   });
 }
 
-void Interpreter::choose(Member& member, const Batch& batch, int index, int step,
-                         int64_t first_row) {
+void Interpreter::choose(Member& member, int index, int step, int64_t first_row) {
   member.cells.clear();
   try {
-    const bool with_compat = looks_ahead_ && step < batch.length(index);
+    const bool with_compat = looks_ahead_ && step < batch_.length(index);
     const CandidateTable& table = read_candidates(member, step, first_row, with_compat);
     member.population->choose(table, step, member.cells);
     if (member.cells.empty()) {
@@ -147,16 +160,14 @@ const CandidateTable& Interpreter::read_candidates(const Member& member, int ste
 }
 
 /// The chosen cells become rows of the forest; those whose sequences go on get their states.
-void Interpreter::grow(const Batch& batch, int step) {
+void Interpreter::grow(int step) {
   const RowId parents = forest_.level_begin(step - 1), begin = forest_.size();
   const auto num_tags = static_cast<RowId>(program_.num_tags());
-  const int reaching = batch.num_reaching(step);
-  std::vector<int64_t>& from = cell_of_row_;
-  from.clear();
-  int64_t num_ahead = 0, first_row = 0;
-  for (int s = 0; s < reaching; ++s) {
+  cell_of_row_.clear();
+  int64_t first_row = 0;
+  for (int s = 0; s < batch_.num_reaching(step); ++s) {
     Member& member = members_[static_cast<size_t>(s)];
-    const bool goes_on = step < batch.length(s);
+    const bool goes_on = step < batch_.length(s);
     const RowId first_child = forest_.size();
     for (int32_t cell : member.cells) {
       const int64_t at = first_row * num_tags + cell;
@@ -164,39 +175,48 @@ void Interpreter::grow(const Batch& batch, int step) {
       forest_.add(parent, static_cast<int32_t>(at % num_tags), s,
                   forest_.log_score(parent) + cells_.scores.get(at),
                   looks_ahead_ && goes_on ? cells_.compats.get(at) : 0);
-      if (goes_on) from.push_back(at);
+      if (goes_on) cell_of_row_.push_back(at);
     }
     first_row += member.num_rows;
     member.num_rows = static_cast<int64_t>(member.cells.size());
-    if (goes_on) {
-      num_ahead += member.num_rows;
-    } else if (!member.failed) {
-      final_rows_.resize(member.cells.size());
-      std::iota(final_rows_.begin(), final_rows_.end(), first_child);
-      member.job.outcome->ensemble = member.population->finish(forest_, final_rows_);
-    }
+    if (!goes_on && !member.failed) finish(member, s, first_child);
     member.cells.clear();
   }
   forest_.end_level();
-  if (num_ahead == 0) {
-    states_.resize(0);
-    return;
-  }
-  if (looks_ahead_) {
+  move_states(step, begin);
+}
+
+/// The states of the first rows of a new level, as many as cell_of_row_ has.
+void Interpreter::move_states(int step, RowId begin) {
+  const auto num_ahead = static_cast<int64_t>(cell_of_row_.size());
+  if (looks_ahead_ || num_ahead == 0) {
     states_.resize(num_ahead);
     for (int64_t row = 0; row < num_ahead; ++row)
-      states_.copy_row(row, cells_.next, from[static_cast<size_t>(row)]);
+      states_.copy_row(row, cells_.next, cell_of_row_[static_cast<size_t>(row)]);
     return;
   }
   parents_.resize(num_ahead);
-  for (int64_t row = 0; row < num_ahead; ++row)
-    parents_.copy_row(row, states_, from[static_cast<size_t>(row)] / num_tags);
+  for (int64_t row = 0; row < num_ahead; ++row) {
+    parents_.copy_row(row, states_, cell_of_row_[static_cast<size_t>(row)] / program_.num_tags());
+  }
   states_.resize(num_ahead);
   const RowId end = begin + static_cast<RowId>(num_ahead);
   const PrefixRows rows{parents_, forest_.sequences(begin, end)};
   share_out(num_ahead, [&](Stepper& stepper, int64_t first, int64_t count) {
-    stepper.advance(batch, step, rows, forest_.tags(begin, end), first, count, states_);
+    stepper.advance(batch_, step, rows, forest_.tags(begin, end), first, count, states_);
   });
+}
+
+void Interpreter::finish(Member& member, int32_t index, RowId first_row) {
+  final_rows_.resize(static_cast<size_t>(member.num_rows));
+  std::iota(final_rows_.begin(), final_rows_.end(), first_row);
+  if (recording_ == nullptr) {
+    member.job.outcome->ensemble = member.population->finish(forest_, final_rows_);
+    return;
+  }
+  member.population->weigh_rows(forest_, final_rows_, final_counts_, final_log_weights_);
+  for (size_t i = 0; i < final_rows_.size(); ++i)
+    recording_->finals.push_back({final_rows_[i], index, final_counts_[i], final_log_weights_[i]});
 }
 
 void Interpreter::fail(Member& member, const SamplingError& error) {

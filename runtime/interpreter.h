@@ -7,6 +7,7 @@
 
 #include "runtime/forest.h"
 #include "runtime/population.h"
+#include "runtime/recording.h"
 #include "runtime/stepper.h"
 #include "runtime/workers.h"
 
@@ -28,8 +29,12 @@ class Interpreter {
               Workers* workers = nullptr);
 
   /// Fills the jobs' outcomes. They must be in the order of falling length, of valid inputs with at
-  /// least one symbol.
-  void run(std::span<const Job> jobs);
+  /// least one symbol. With a `recording`, that is filled instead of ensembles.
+  void run(std::span<const Job> jobs, Recording* recording = nullptr);
+  /// For the runs to come.
+  void set_seed(uint64_t seed) { options_.seed = seed; }
+  /// Of the last run.
+  const Batch& batch() const { return batch_; }
 
  private:
   /// A sequence of the batch.
@@ -41,12 +46,14 @@ class Interpreter {
     bool failed = false;
   };
 
-  void extend(const Batch& batch, int step, int64_t num_ahead);
+  void extend(int step, int64_t num_ahead);
   void share_out(int64_t count, const std::function<void(Stepper&, int64_t, int64_t)>& run);
-  void choose(Member& member, const Batch& batch, int index, int step, int64_t first_row);
+  void choose(Member& member, int index, int step, int64_t first_row);
   const CandidateTable& read_candidates(const Member& member, int step, int64_t first_row,
                                         bool with_compat);
-  void grow(const Batch& batch, int step);
+  void grow(int step);
+  void move_states(int step, RowId begin);
+  void finish(Member& member, int32_t index, RowId first_row);
   static void fail(Member& member, const SamplingError& error);
 
   const Program& program_;
@@ -54,10 +61,13 @@ class Interpreter {
   SampleOptions options_;
   Workers* workers_;
   std::vector<Stepper> steppers_;  // one per worker
+  BatchEncoder encoder_;
   bool looks_ahead_;
 
   // Of the run at hand.
+  Recording* recording_ = nullptr;
   std::vector<Member> members_;
+  Batch batch_;
   Forest forest_;
   StateRows states_, parents_;  // of the level's rows
   Cells cells_;
@@ -65,6 +75,8 @@ class Interpreter {
   CandidateTable table_;
   std::vector<int64_t> cell_of_row_;
   std::vector<RowId> final_rows_;
+  std::vector<int32_t> final_counts_;
+  std::vector<double> final_log_weights_;
 };
 
 }  // namespace scry

@@ -51,9 +51,10 @@ void Particles::choose(const CandidateTable& table, int step, std::vector<int32_
   record.num_rows = static_cast<int64_t>(table.num_rows());
   record.ess = weigh();
   if (record.ess == 0) return;  // all are dead
-  Genealogy::Level level = note_level(table);
+  Genealogy::Level level;
+  if (options_.error_bar) level = note_level(table);
   if (should_resample(step, record.ess)) resample_now(step, record, level);
-  genealogy_.add(std::move(level));
+  if (options_.error_bar) genealogy_.add(std::move(level));
   settle(cells);
 }
 
@@ -176,7 +177,7 @@ void Particles::resample_now(int step, StepRecord& record, Genealogy::Level& lev
     ++copies_[static_cast<size_t>(cells_[m])];
   }
   level.copies.clear();
-  for (size_t cell = 0; cell < counts_.size(); ++cell) {
+  for (size_t cell = 0; options_.error_bar && cell < counts_.size(); ++cell) {
     if (counts_[cell] == 0) continue;
     level.copies.push_back(copies_[cell]);
     level.shares.push_back(counts_[cell] * cell_weights_[cell]);
@@ -204,6 +205,15 @@ void Particles::settle(std::vector<int32_t>& cells) {
   }
 }
 
+void Particles::weigh_rows(const Forest&, std::span<const RowId>, std::vector<int32_t>& counts,
+                           std::vector<double>& log_weights) const {
+  counts = row_counts_;
+  log_weights.clear();
+  for (size_t i = 0; i < counts.size(); ++i) {
+    log_weights.push_back(log_z_ + row_log_weights_[i] + std::log(counts[i] / num_particles()));
+  }
+}
+
 Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_rows) {
   Ensemble result;
   result.info = {.method = kMethodNames[static_cast<size_t>(options_.method)],
@@ -213,14 +223,10 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
                  .seed = options_.seed,
                  .sequence = sequence_};
   result.steps = std::move(steps_);
-  result.counts = std::move(row_counts_);
+  weigh_rows(forest, final_rows, result.counts, result.log_weights);
   fill_sequences(forest, final_rows, length_, result);
-  for (size_t i = 0; i < final_rows.size(); ++i) {
-    result.log_weights.push_back(log_z_ + row_log_weights_[i] +
-                                 std::log(result.counts[i] / num_particles()));
-  }
   result.log_z = log_sum_exp(result.log_weights);
-  result.log_z_error = log_z_error();
+  if (options_.error_bar) result.log_z_error = log_z_error();
   result.sort();
   return result;
 }

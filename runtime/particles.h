@@ -10,6 +10,8 @@ class Particles : public Population {
  public:
   Particles(const SampleOptions& options, int64_t sequence, int length);
   void choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) override;
+  void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                  std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
 
  private:

@@ -34,7 +34,11 @@ class Population {
   /// Chooses the cells that become the rows of the next level, in rising order, none twice. None:
   /// nothing of positive weight is left.
   virtual void choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) = 0;
-  /// After the last step, whose rows are `final_rows` of the forest.
+  /// After the last step, whose rows are `final_rows` of the forest: how many particles are on
+  /// each, and the log of their weight together; the weights of all rows add up to Ẑ.
+  virtual void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                          std::vector<int32_t>& counts, std::vector<double>& log_weights) const = 0;
+  /// Likewise after the last step, all that there is to tell.
   virtual Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) = 0;
 };
 

@@ -41,6 +41,7 @@ struct SampleOptions {
   double alpha = 0.5;      ///< kEss: resample when ESS < αM
   double temperature = 1;  ///< samples from exp(G_T / temperature)
   uint64_t seed = 1;
+  bool error_bar = true;                ///< of log Ẑ
   int threads = 0;                      ///< 0: all cores
   int batch = 0;                        ///< sequences run together; 0: chosen
   int64_t first_sequence = 0;           ///< the number of the first input

@@ -5,6 +5,7 @@
 #include "dsl/layers_recurrent.h"
 #include "dsl/model.h"
 #include "dsl/registry.h"
+#include "runtime/embeddings_file.h"
 #include "runtime/exact.h"
 #include "runtime/metrics.h"
 #include "runtime/parameters.h"

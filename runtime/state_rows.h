@@ -51,11 +51,22 @@ class StateRows {
       if (part.bytes.size() < bytes) part.bytes.resize(bytes);
     }
   }
+  /// All rows hold zeros.
+  void clear() {
+    for (Part& part : parts_)
+      std::memset(part.bytes.data(), 0, part.row_bytes * static_cast<size_t>(num_rows_));
+  }
   void* at(size_t part, int64_t row) {
     return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
   }
   const void* at(size_t part, int64_t row) const {
     return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
+  }
+  /// All rows become those of `source`, which has the same components.
+  void copy_rows(const StateRows& source) {
+    resize(source.num_rows());
+    for (size_t p = 0; p < parts_.size(); ++p)
+      std::memcpy(at(p, 0), source.at(p, 0), parts_[p].row_bytes * static_cast<size_t>(num_rows_));
   }
   /// This row `to` becomes a copy of `source`'s row `from`.
   void copy_row(int64_t to, const StateRows& source, int64_t from) {

@@ -50,10 +50,11 @@ void Stepper::extend(const Batch& batch, int step, PrefixRows rows, int64_t firs
 }
 
 void Stepper::advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
-                      int64_t first, int64_t count, StateRows& next) {
-  if (ignored_.size() < rows.size()) ignored_.reset(rows.size());
+                      int64_t first, int64_t count, StateRows& next, RealBuffer* scores) {
+  if (scores == nullptr) scores = &ignored_;
+  if (scores->size() < rows.size()) scores->reset(rows.size());
   advance_.kernel.bind(advance_.y, tags.data());
-  advance_.kernel.bind(advance_.scores, ignored_.at());
+  advance_.kernel.bind(advance_.scores, scores->at());
   advance_.next.bind(advance_.kernel, next);
   advance_.run(batch, step, rows, first, count);
 }

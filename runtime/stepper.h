@@ -34,9 +34,10 @@ class Stepper {
   /// Fills all of `cells`. The program must have a proposal.
   void extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
               Cells& cells);
-  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`.
+  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`, and
+  /// `scores`, if wanted, their g.
   void advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
-               int64_t first, int64_t count, StateRows& next);
+               int64_t first, int64_t count, StateRows& next, RealBuffer* scores = nullptr);
 
   static constexpr int64_t kChunkRows = 64;
 
@@ -51,7 +52,7 @@ class Stepper {
     std::vector<int32_t> all_tags;  // y, where every tag is tried
   };
   Stage score_, extend_, advance_;
-  RealBuffer ignored_;  // advance's g, which the parents' cells have
+  RealBuffer ignored_;  // advance's g, where nobody wants it
 };
 
 }  // namespace scry

@@ -26,9 +26,9 @@ constexpr std::array kCommands{
     Command{"init", "Write fresh parameters of a model to a safetensors file",
             "init MODEL --seed 1 -o params.safetensors", true, declare_init},
     Command{"score", "Score given taggings under fresh or saved parameters",
-            "score MODEL --input data/stress-sample.tsv", true, declare_score},
+            "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",
-            "sample MODEL --input data/stress-sample.tsv -M 128 --stats", true, declare_sample},
+            "sample MODEL --input data/stress/dev1.tsv -M 128 --stats", true, declare_sample},
     Command{"version", "Print Scry's version", "version", false, declare_version},
 };
 

@@ -1,0 +1,44 @@
+// What is kept of a run over a batch, so that it can be differentiated.
+#pragma once
+#include "runtime/forest.h"
+#include "runtime/state_rows.h"
+
+namespace scry {
+
+/// The forest of a run with the state of every prefix and what proposed its tags. Of a level's
+/// rows, those whose sequences go on come first; they alone have states.
+struct Recording {
+  explicit Recording(const Program& program) : program(&program) {}
+
+  const Program* program;
+  Forest forest{0};
+  std::vector<StateRows> states;  ///< by level, from 0
+  /// By step, from 1 (0 is unused): g + C_t of every tag (eq:q-local), for the level before.
+  std::vector<std::vector<double>> logits;
+
+  /// A whole tagging that was reached.
+  struct Final {
+    RowId row;
+    int32_t sequence;
+    int32_t count;      ///< particles on it
+    double log_weight;  ///< of them together, over M
+  };
+  std::vector<Final> finals;
+
+  void clear() {
+    forest = Forest(0);
+    finals.clear();
+  }
+  /// Memory is kept from run to run.
+  StateRows& level_states(int level) {
+    while (states.size() <= static_cast<size_t>(level))
+      states.emplace_back(*program, program->state);
+    return states[static_cast<size_t>(level)];
+  }
+  std::vector<double>& step_logits(int step) {
+    if (logits.size() <= static_cast<size_t>(step)) logits.resize(static_cast<size_t>(step) + 1);
+    return logits[static_cast<size_t>(step)];
+  }
+};
+
+}  // namespace scry

@@ -1,0 +1,352 @@
+// The gradients' estimators against exact gradients, by enumeration.
+#include "runtime/train/objective.h"
+
+#include <scry.h>
+
+#include <cmath>
+#include <functional>
+
+#include "tests/catch.h"
+#include "tests/support/exact_divergences.h"
+#include "tests/support/learned_oohmm.h"
+#include "tests/support/run_kernel.h"
+#include "tests/support/small_models.h"
+
+using namespace scry;
+using namespace scry::test;
+
+namespace {
+
+using Vector = std::vector<double>;
+
+struct Problem {
+  std::string name;
+  Program program;
+  Parameters parameters;
+  std::vector<int> x;
+};
+
+/// A tagger with forbidden taggings, and an OOHMM; lively enough that p and q are far apart.
+std::vector<Problem> problems(Differentiator differentiator) {
+  static const SmallTagger tagger(small_task(), 5, 2);
+  static const SmallLookahead lookahead;
+  static const PlainOohmm oohmm(small_task(3, 2), 3, 2);
+  static const LearnedBackward backward(small_task(3, 2), 3);
+  const CompileOptions options{.precision = Precision::kDouble, .differentiator = differentiator};
+  std::vector<Problem> all;
+  const auto add = [&](const char* name, Program program, std::vector<int> x, double scale) {
+    Parameters parameters = Parameters::fresh(program, 3);
+    for (int64_t k = 0; k < parameters.values.size(); ++k)
+      parameters.values.set(k, scale * parameters.values.get(k));
+    parameters.prepare(program);
+    all.push_back({name, std::move(program), std::move(parameters), std::move(x)});
+  };
+  add("small tagger", compile(tagger, lookahead, options), {1, 0, 3, 2}, 2);
+  add("OOHMM", compile(oohmm, backward, options), {2, 0, 1, 1, 2, 0}, 3);
+  return all;
+}
+
+std::vector<Differentiator> differentiators() {
+  std::vector<Differentiator> all{Differentiator::kAdjoint};
+  if (has_enzyme()) all.push_back(Differentiator::kEnzyme);
+  return all;
+}
+
+/// The numbers of φ, or of θ.
+Vector flatten(const Program& program, const Gradients& gradients, ParamGroup group) {
+  Vector flat;
+  for (const Block& block : program.params) {
+    if (block.group != group) continue;
+    for (int64_t k = 0; k < block.shape.size(); ++k)
+      flat.push_back(gradients.values.get(block.offset + k));
+  }
+  return flat;
+}
+
+double squared_distance(const Vector& a, const Vector& b) {
+  double total = 0;
+  for (size_t k = 0; k < a.size(); ++k) total += (a[k] - b[k]) * (a[k] - b[k]);
+  return total;
+}
+
+/// Independent estimates of a gradient, each the mean over `copies` of one example.
+class Estimates {
+ public:
+  Estimates(Problem& problem, Objective& objective, ParamGroup group, int copies,
+            const std::vector<int>& y = {})
+      : problem_(problem), objective_(objective), group_(group), gradients_(problem.program) {
+    for (int i = 0; i < copies; ++i) examples_.push_back({problem.x, y, i});
+  }
+  Vector draw(const StepContext& context) {
+    gradients_.clear();
+    tally = {};
+    objective_.add_gradient(examples_, context, 1.0 / static_cast<double>(examples_.size()),
+                            gradients_, tally);
+    gradients_.finish(problem_.program, problem_.parameters);
+    return flatten(problem_.program, gradients_, group_);
+  }
+  Tally tally;  ///< of the last
+
+ private:
+  Problem& problem_;
+  Objective& objective_;
+  ParamGroup group_;
+  Gradients gradients_;
+  std::vector<TrainExample> examples_;
+};
+
+/// Mean and variance of numbers that come one by one.
+struct Moments {
+  int64_t count = 0;
+  double mean = 0, squares = 0;
+  void add(double x) {
+    const double delta = x - mean;
+    mean += delta / static_cast<double>(++count);
+    squares += delta * (x - mean);
+  }
+  double variance() const { return squares / static_cast<double>(count - 1); }
+  double standard_error() const { return std::sqrt(variance() / static_cast<double>(count)); }
+};
+
+struct Unbiasedness {
+  double worst_element = 0, worst_direction = 0;  ///< in standard errors
+  double variance = 0;                            ///< of the whole gradient
+};
+
+/// `draw` gives the n-th estimate.
+Unbiasedness measure_bias(const Vector& exact, int count, const std::function<Vector(int)>& draw) {
+  constexpr size_t kDirections = 16;
+  Random random(11, 1);
+  std::vector<Vector> directions(kDirections, Vector(exact.size()));
+  for (Vector& direction : directions) {
+    for (double& d : direction) d = random.normal();
+  }
+  std::vector<Moments> elements(exact.size()), projections(kDirections);
+  for (int n = 0; n < count; ++n) {
+    const Vector estimate = draw(n);
+    for (size_t k = 0; k < exact.size(); ++k) elements[k].add(estimate[k] - exact[k]);
+    for (size_t i = 0; i < kDirections; ++i) {
+      double projection = 0;
+      for (size_t k = 0; k < exact.size(); ++k)
+        projection += directions[i][k] * (estimate[k] - exact[k]);
+      projections[i].add(projection);
+    }
+  }
+  Unbiasedness result;
+  for (const Moments& m : elements) {
+    result.variance += m.variance();
+    if (m.variance() > 1e-24)
+      result.worst_element = std::max(result.worst_element, std::abs(m.mean) / m.standard_error());
+  }
+  for (const Moments& m : projections)
+    result.worst_direction =
+        std::max(result.worst_direction, std::abs(m.mean) / m.standard_error());
+  return result;
+}
+
+/// The root of the mean squared distance from `exact`.
+double rms_error(const Vector& exact, int count, const std::function<Vector(int)>& draw) {
+  double total = 0;
+  for (int n = 0; n < count; ++n) total += squared_distance(exact, draw(n));
+  return std::sqrt(total / count);
+}
+
+double norm(const Vector& v) { return std::sqrt(squared_distance(v, Vector(v.size(), 0.0))); }
+
+}  // namespace
+
+TEST_CASE("the enumerated gradients of both divergences equal finite differences of them") {
+  for (const Differentiator differentiator : differentiators()) {
+    for (Problem& problem : problems(differentiator)) {
+      const ExactDivergences here =
+          exact_divergences(problem.program, problem.parameters, problem.x);
+      CHECK(here.inclusive > 0.05);
+      CHECK(here.exclusive > 0.05);
+      for (const double lambda : {0.0, 0.5, 1.0}) {
+        const Gradients exact =
+            exact_gradient(problem.program, problem.parameters, problem.x, lambda);
+        const auto value = [&](int64_t k, double by) {
+          Parameters moved = problem.parameters;
+          moved.values.add(k, by);
+          moved.prepare(problem.program);
+          const ExactDivergences there = exact_divergences(problem.program, moved, problem.x);
+          return (1 - lambda) * there.inclusive + lambda * there.exclusive;
+        };
+        for (const Block& block : problem.program.params) {
+          if (block.group != ParamGroup::kProposal) continue;
+          for (int64_t i = 0; i < block.shape.size(); i += 1 + block.shape.size() / 7) {
+            const int64_t k = block.offset + i;
+            const double slope =
+                (8 * (value(k, 1e-4) - value(k, -1e-4)) - (value(k, 2e-4) - value(k, -2e-4))) /
+                12e-4;
+            INFO(problem.name << ", λ = " << lambda << ", " << block.name << "[" << i << "]");
+            CHECK(std::abs(exact.values.get(k) - slope) < 1e-7);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Of 16 projections one in a thousand is beyond 4 standard errors by chance, of some 300 elements
+// one in 5000 beyond 5.
+TEST_CASE("the estimate of the exclusive gradient is unbiased, and the baseline calms it") {
+  constexpr int kDraws = 1500, kCopies = 8, kParticles = 4;
+  for (const Differentiator differentiator : differentiators()) {
+    for (Problem& problem : problems(differentiator)) {
+      const Vector exact = flatten(
+          problem.program, exact_gradient(problem.program, problem.parameters, problem.x, 1),
+          ParamGroup::kProposal);
+      const auto objective =
+          make_proposal_divergence(problem.program, problem.parameters, kParticles, 1);
+      Estimates estimates(problem, *objective, ParamGroup::kProposal, kCopies);
+      const Unbiasedness plain = measure_bias(exact, kDraws, [&](int n) {
+        return estimates.draw({derive_seed(1, static_cast<uint32_t>(n)), 0});
+      });
+      double baseline = 0;
+      const Unbiasedness calmed = measure_bias(exact, kDraws, [&](int n) {
+        const Vector estimate =
+            estimates.draw({derive_seed(2, static_cast<uint32_t>(n)), baseline});
+        baseline = 0.1 * baseline + 0.9 * estimates.tally.divergence / kCopies;
+        return estimate;
+      });
+      INFO(problem.name << ", " << problem.program.differentiator << ": " << plain.worst_direction
+                        << " and " << calmed.worst_direction << " standard errors, variance "
+                        << plain.variance << " and " << calmed.variance);
+      CHECK(plain.worst_direction < 4);
+      CHECK(calmed.worst_direction < 4);
+      CHECK(plain.worst_element < 5);
+      CHECK(calmed.worst_element < 5);
+      CHECK(calmed.variance < 0.5 * plain.variance);
+    }
+  }
+}
+
+/// What the delta method says of Σ p̂ ∇log q with one particle: the root of
+/// E_q[(p/q)² |∇log q - E_p ∇log q|²].
+double inclusive_scatter(Problem& problem, const Vector& exact) {
+  const ExactDivergences all = exact_divergences(problem.program, problem.parameters, problem.x);
+  Replay replay(problem.program, problem.parameters);
+  double total = 0;
+  for (size_t i = 0; i < all.ys.size(); ++i) {
+    if (all.log_p[i] == -INFINITY) continue;
+    Gradients gradients(problem.program);
+    replay.run(problem.x, all.ys[i]);
+    replay.add_proposal_gradient(gradients, -1);
+    gradients.finish(problem.program, problem.parameters);
+    total += std::exp(2 * all.log_p[i] - all.log_q[i]) *
+             squared_distance(flatten(problem.program, gradients, ParamGroup::kProposal), exact);
+  }
+  return std::sqrt(total);
+}
+
+TEST_CASE("the estimate of the inclusive gradient converges to the exact one as M grows") {
+  constexpr int kDraws = 400, kCopies = 2;
+  for (const Differentiator differentiator : differentiators()) {
+    for (Problem& problem : problems(differentiator)) {
+      const Vector exact = flatten(
+          problem.program, exact_gradient(problem.program, problem.parameters, problem.x, 0),
+          ParamGroup::kProposal);
+      const double scatter = inclusive_scatter(problem, exact);
+      for (const int particles : {256, 1024, 4096}) {
+        const auto objective =
+            make_proposal_divergence(problem.program, problem.parameters, particles, 0);
+        Estimates estimates(problem, *objective, ParamGroup::kProposal, kCopies);
+        const double error = rms_error(exact, kDraws, [&](int n) {
+          return estimates.draw({derive_seed(3, static_cast<uint32_t>(n)), 0});
+        });
+        const double expected = scatter / std::sqrt(particles * kCopies);
+        INFO(problem.name << ", " << problem.program.differentiator << ", M = " << particles
+                          << ": error " << error << ", expected " << expected << ", gradient "
+                          << norm(exact));
+        // The mean of 400 squared errors has a relative standard error of at most √(2/400) = 7 %,
+        // so its root one of 3.5 %, where one direction has it all; 256 particles add a bias.
+        CHECK(std::abs(error / expected - 1) < (particles == 256 ? 0.25 : 0.14));
+      }
+    }
+  }
+}
+
+TEST_CASE("the estimate of a mixed gradient is the mixture of both estimates, draw by draw") {
+  for (Problem& problem : problems(Differentiator::kAdjoint)) {
+    const auto draw = [&](double lambda) {
+      const auto objective =
+          make_proposal_divergence(problem.program, problem.parameters, 16, lambda);
+      return Estimates(problem, *objective, ParamGroup::kProposal, 3).draw({7, 0.25});
+    };
+    const Vector inclusive = draw(0), exclusive = draw(1), mixed = draw(0.3);
+    for (size_t k = 0; k < mixed.size(); ++k)
+      CHECK(std::abs(0.7 * inclusive[k] + 0.3 * exclusive[k] - mixed[k]) < 1e-12);
+  }
+}
+
+TEST_CASE("the likelihoods' gradients are those of Replay and enumeration, sampled or not") {
+  for (const Differentiator differentiator : differentiators()) {
+    for (Problem& problem : problems(differentiator)) {
+      const std::vector<int> y(problem.x.size(), 1);
+      Replay replay(problem.program, problem.parameters);
+      const double log_score = replay.run(problem.x, y).log_score;
+
+      Gradients joint(problem.program);
+      replay.add_gradient(joint, -1);
+      joint.finish(problem.program, problem.parameters);
+      const Vector exact_joint = flatten(problem.program, joint, ParamGroup::kModel);
+      const auto likelihood = make_joint_likelihood(problem.program, problem.parameters);
+      Estimates given(problem, *likelihood, ParamGroup::kModel, 3, y);
+      CHECK(squared_distance(given.draw({}), exact_joint) < 1e-20);
+      CHECK(std::abs(given.tally.loss / 3 + log_score) < 1e-10);
+
+      const ExactDivergences exact =
+          exact_divergences(problem.program, problem.parameters, problem.x);
+      Gradients conditional(problem.program);
+      for (size_t i = 0; i < exact.ys.size(); ++i) {
+        if (exact.log_p[i] == -INFINITY) continue;
+        replay.run(problem.x, exact.ys[i]);
+        replay.add_gradient(conditional, std::exp(exact.log_p[i]));
+      }
+      replay.run(problem.x, y);
+      replay.add_gradient(conditional, -1);
+      conditional.finish(problem.program, problem.parameters);
+      const Vector exact_conditional = flatten(problem.program, conditional, ParamGroup::kModel);
+      Vector errors;
+      for (const int particles : {256, 1024, 4096}) {
+        const auto objective =
+            make_conditional_likelihood(problem.program, problem.parameters, particles);
+        Estimates estimates(problem, *objective, ParamGroup::kModel, 4, y);
+        errors.push_back(rms_error(exact_conditional, 300, [&](int n) {
+          return estimates.draw({derive_seed(4, static_cast<uint32_t>(n)), 0});
+        }));
+        // Four standard errors of log Ẑ, which is below 1 / √M on these models.
+        CHECK(std::abs(estimates.tally.loss / 4 - (exact.log_z - log_score)) <
+              4 / std::sqrt(particles));
+      }
+      INFO(problem.name << ", " << problem.program.differentiator << ": errors " << errors[0] << " "
+                        << errors[1] << " " << errors[2] << " of " << norm(exact_conditional));
+      // 16 times the particles: a quarter of the error, within a tenth for both errors' scatter.
+      CHECK(std::abs(errors[0] / errors[2] / 4 - 1) < 0.3);
+    }
+  }
+}
+
+TEST_CASE("what training reports are the divergences it minimizes") {
+  for (Problem& problem : problems(Differentiator::kAdjoint)) {
+    const ExactDivergences exact =
+        exact_divergences(problem.program, problem.parameters, problem.x);
+    for (const double lambda : {0.0, 0.5, 1.0}) {
+      const auto objective =
+          make_proposal_divergence(problem.program, problem.parameters, 20000, lambda);
+      const TrainExample example{problem.x, {}, 0};
+      Tally tally;
+      objective->measure({&example, 1}, {5, 0}, tally);
+      INFO(problem.name << ", λ = " << lambda);
+      CHECK(std::abs(tally.kl - exact.exclusive) < 0.03 * (1 + exact.exclusive));
+      CHECK(std::abs(tally.divergence - (exact.exclusive - exact.log_z)) <
+            0.03 * (1 + exact.exclusive));
+      const double loss = (1 - lambda) * exact.inclusive + lambda * exact.exclusive;
+      CHECK(std::abs(tally.loss - loss) < 0.03 * (1 + loss));
+      CHECK(tally.ess > 0);
+      CHECK(tally.ess <= 1);
+      CHECK(tally.num_rows < tally.num_particle_steps);
+    }
+  }
+}
