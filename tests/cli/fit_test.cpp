@@ -214,5 +214,35 @@ TEST_CASE("what cannot be fitted is one line, and no file is touched") {
       });
 }
 
+TEST_CASE("a tagging that the model forbids is named with its line, in either file") {
+  const DiaryBox box;
+  write_text(box.path("strict.cpp"), R"(#include <scry.h>
+using namespace scry;
+struct Strict : Model {
+  Parameter tag;
+  explicit Strict(const Task& task)
+      : Model(task, symbol_state("tag", task.y.size())),
+        tag(param("tag", {task.y.size()}, Init::normal(1))) {}
+  Step step(const State&, const Input& x, const Sym& y) const override {
+    return {.score = constant({2, 2}, {0, -INFINITY, 0, 0})[x][y] + log_softmax(tag)[y],
+            .state = {y}};
+  }
+};
+SCRY_MODEL() { return {std::make_shared<Strict>(Task{Alphabet::of("a b"), Alphabet::of("0 1")})}; }
+)");
+  write_text(box.path("good"), "a b\t0 1\n\nb\t1\n");
+  write_text(box.path("bad"), "a b\t0 1\n\nb a\t0 1\n");
+  for (const std::string objective : {"joint", "conditional"}) {
+    for (const std::string files : {"--train bad", "--train good --dev bad"}) {
+      const auto result = box.program("scry fit strict.cpp -o out --overwrite --objective " +
+                                      objective + " " + files);
+      CAPTURE(objective, files, result.err);
+      CHECK(result.exit_code == 1);
+      CHECK(lines_of(result.err).back().starts_with("bad:3: "));
+    }
+  }
+  CHECK(!std::filesystem::exists(box.path("out")));
+}
+
 }  // namespace
 }  // namespace scry
