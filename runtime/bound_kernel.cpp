@@ -28,6 +28,11 @@ BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, const Par
     : real_size_(program.real_size()),
       num_tags_(program.num_tags()),
       memory_(program.precision, 0) {
+  if (parameters.values.size() != program.num_param_elements ||
+      parameters.tables.size() != program.num_table_elements) {
+    throw Error(
+        "the parameters belong to another program; read or copy their values into this one's");
+  }
   if (!kernel) return;
   kernel_ = &kernel;
   for (size_t i = 0; i < kernel.slots.size(); ++i) {

@@ -26,9 +26,9 @@ constexpr std::array kCommands{
     Command{"init", "Write fresh parameters of a model to a safetensors file",
             "init MODEL --seed 1 -o params.safetensors", true, declare_init},
     Command{"fit", "Fit a model to tagged sequences",
-            "fit MODEL --train data/stress-sample.tsv -o fitted.safetensors", true, declare_fit},
+            "fit MODEL --train data/stress/train.tsv -o fitted.safetensors", true, declare_fit},
     Command{"learn", "Learn a model's proposal for its parameters as they are",
-            "learn MODEL --params fitted.safetensors --train data/stress-sample.tsv -o "
+            "learn MODEL --params fitted.safetensors --train data/stress/train.tsv -o "
             "learned.safetensors",
             true, declare_learn},
     Command{"score", "Score given taggings under fresh or saved parameters",

@@ -13,11 +13,11 @@ Action declare_learn(CLI::App& app) {
   };
   auto options = std::make_shared<LearnOptions>();
   options->training.epochs = 20;
+  add_train_files(app, *options);
+  app.get_option("--train")->description("Training sequences, one a line; tags are not needed");
   add_params(app, options->params)
       ->description(
           "The model, as scry fit or PyTorch wrote it; its proposal, if any, is the start");
-  add_train_options(app, *options);
-  app.get_option("--train")->description("Training sequences, one a line; tags are not needed");
   add_number(
       app, "--lambda", options->training.lambda, "between 0 and 1",
       [](double x) { return x >= 0 && x <= 1; }, "Minimize (1-lambda) KL(p||q) + lambda KL(q||p)");
@@ -25,6 +25,7 @@ Action declare_learn(CLI::App& app) {
   CLI::Option* both = app.add_flag("--joint", options->both,
                                    "Fit the model as well, in the same updates, which needs tags");
   add_objective(app, *options)->needs(both);
+  add_training(app, *options);
   return [options, &app](const Bundle& bundle) {
     const TrainGoal goal = options->both ? TrainGoal::kFitAndLearn : TrainGoal::kLearn;
     if (goal == TrainGoal::kLearn && options->params.empty() && !options->training.resume) {

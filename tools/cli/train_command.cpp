@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "compiler/compile.h"
 #include "runtime/embeddings_file.h"
@@ -46,13 +47,6 @@ class TrainCommand {
 
   int run() {
     const Parameters start = make_start();
-    note(fmt::format("{} {}{}, {} {}, gradients by {}", group_digits(num(train_.size())),
-                     train_.size() == 1 ? "example" : "examples",
-                     dev_.empty()
-                         ? std::string()
-                         : fmt::format(", {} for development", group_digits(num(dev_.size()))),
-                     group_digits(num_trained()), "parameters", program_.differentiator));
-    for (const std::string& text : start_notes_) note(text);
     epoch_start_ = Clock::now();
     const TrainResult result = train(start);
     bar_.clear();
@@ -62,7 +56,8 @@ class TrainCommand {
       return 128 + stop_.received();
     }
     if (!result.history.empty()) note(summary_of(result.history, goal_, options_.training.epochs));
-    note(fmt::format("wrote {}; next: {}", options_.output, next_command()));
+    note(fmt::format("wrote {}", options_.output));
+    note(fmt::format("next: {}", next_command()));
     return 0;
   }
 
@@ -113,12 +108,23 @@ class TrainCommand {
     }
   }
 
+  /// Before anything else is told, and after what is wrong with the files has been found.
+  void introduce() {
+    if (std::exchange(is_introduced_, true)) return;
+    const std::string dev =
+        dev_.empty() ? "" : fmt::format(", {} for development", group_digits(num(dev_.size())));
+    note(fmt::format("{} {}{}, {} parameters, gradients by {}", group_digits(num(train_.size())),
+                     train_.size() == 1 ? "example" : "examples", dev, group_digits(num_trained()),
+                     program_.differentiator));
+    for (const std::string& text : start_notes_) note(text);
+  }
+
   void note(const std::string& text) {
+    introduce();
     bar_.clear();
     fmt::print(stderr, "{}: {}\n", goal_ == TrainGoal::kFit ? "fit" : "learn", text);
   }
 
-  /// What it has to tell is kept until nothing more can go wrong with the command line.
   Parameters make_start() {
     const uint64_t seed = options_.training.seed;
     if (options_.goes_on()) return Parameters::fresh(program_, seed);  // the checkpoint has all
@@ -168,12 +174,14 @@ class TrainCommand {
   }
 
   void show(const TrainProgress& now) {
+    introduce();
     if (first_update_ == 0) first_update_ = now.total_updates;
     last_ = now;
     if (bar_.is_due()) bar_.show(progress_of(now, goal_, first_update_));
   }
 
   void report(const EpochReport& epoch) {
+    introduce();
     if (epoch.epoch == 0 && dev_.empty()) return;  // nothing was measured
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - epoch_start_).count();
@@ -185,16 +193,17 @@ class TrainCommand {
   }
 
   std::string next_command() const {
-    const std::string data = options_.dev.empty() ? options_.train : options_.dev;
     const bool to_learn = goal_ == TrainGoal::kFit && has_parameters(ParamGroup::kProposal);
     const std::string command = to_learn ? "learn" : "sample";
     // A program made of a model file has that file's name.
     const std::string words = program_name_.ends_with(".cpp")
                                   ? fmt::format("scry {} {}", command, program_name_)
                                   : fmt::format("{} {}", program_name_, command);
-    return to_learn ? fmt::format("{} --params {} --train {} -o learned.safetensors", words,
-                                  options_.output, options_.train)
-                    : fmt::format("{} --params {} --input {}", words, options_.output, data);
+    const std::string& dev = options_.dev;
+    return fmt::format("{} --params {} ", words, options_.output) +
+           (to_learn ? fmt::format("--train {}{} -o learned.safetensors", options_.train,
+                                   dev.empty() ? "" : " --dev " + dev)
+                     : fmt::format("--input {}", dev.empty() ? options_.train : dev));
   }
 
   TrainCommandOptions options_;
@@ -203,7 +212,8 @@ class TrainCommand {
   std::vector<Example> train_, dev_;
   Program program_;
   TrainLog log_;
-  std::vector<std::string> start_notes_;
+  std::vector<std::string> start_notes_;  // of make_start
+  bool is_introduced_ = false;
   StopSignal stop_;
   ProgressBar bar_{"updates"};
   TrainProgress last_;

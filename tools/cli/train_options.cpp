@@ -47,7 +47,8 @@ bool is_same_file(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
-  const fs::path full_a = fs::weakly_canonical(a, error), full_b = fs::weakly_canonical(b, error);
+  const fs::path full_a = fs::weakly_canonical(fs::absolute(a), error);
+  const fs::path full_b = fs::weakly_canonical(fs::absolute(b), error);
   return !error && full_a == full_b;
 }
 
@@ -116,15 +117,18 @@ void add_particles(CLI::App& app, TrainCommandOptions& options) {
       ->capture_default_str();
 }
 
-void add_train_options(CLI::App& app, TrainCommandOptions& options) {
-  TrainOptions& training = options.training;
+void add_train_files(CLI::App& app, TrainCommandOptions& options) {
   add_file(app, "--train", options.train, "Training examples, one a line");
   app.get_option("--train")->required();
   add_file(app, "--dev", options.dev, "Development examples: the best epoch on them is kept");
   add_output(app, options.output)
       ->description("The safetensors file to write: parameters, and the state of the run")
       ->required();
-  add_count(app, "--epochs", training.epochs, 1, "At most")->capture_default_str();
+}
+
+void add_training(CLI::App& app, TrainCommandOptions& options) {
+  TrainOptions& training = options.training;
+  add_count(app, "--epochs", training.epochs, 1, "Epochs, at most")->capture_default_str();
   add_count(app, "--patience", training.patience, 0,
             "Stop after so many epochs without a better development score; 0 for never")
       ->capture_default_str();

@@ -18,10 +18,11 @@ struct TrainCommandOptions {
   bool goes_on() const;
 };
 
-/// All but those that only one of the commands has.
-void add_train_options(CLI::App& app, TrainCommandOptions& options);
+/// In the order of the help: the files, what is minimized, and how.
+void add_train_files(CLI::App& app, TrainCommandOptions& options);
 CLI::Option* add_objective(CLI::App& app, TrainCommandOptions& options);
 void add_particles(CLI::App& app, TrainCommandOptions& options);
+void add_training(CLI::App& app, TrainCommandOptions& options);
 
 /// Completes `options.training` and makes sure that no file is lost. Throws UsageError, or Error if
 /// a file cannot be written.

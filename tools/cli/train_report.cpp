@@ -10,7 +10,13 @@
 namespace scry::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;  // NaN and ±∞ are written as null
+using Json = nlohmann::ordered_json;
+
+/// Six digits, which is more than such estimates have; null where JSON has no number.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::stod(fmt::format("{:.6g}", value));
+}
 
 double ratio(double sum, int64_t count) {
   return count == 0 ? NAN : sum / static_cast<double>(count);
@@ -48,21 +54,21 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   const Averages averages(report.train);
   const bool is_start = report.epoch == 0;
   Json json{{"epoch", report.epoch}, {"updates", report.total_updates}};
-  if (!is_start) json["loss"] = averages.loss;
-  if (!is_start && fits(goal)) json["perplexity"] = averages.perplexity;
-  if (fits(goal) && has_dev) json["dev_perplexity"] = report.perplexity;
-  if (!is_start && learns(goal)) json["kl_bits"] = averages.kl_bits;
+  if (!is_start) json["loss"] = number(averages.loss);
+  if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
+  if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
+  if (!is_start && learns(goal)) json["kl_bits"] = number(averages.kl_bits);
   if (learns(goal) && has_dev) {
-    json["dev_offset_kl_bits"] = to_bits(report.offset_kl);
-    json["dev_ess"] = report.dev_ess;
+    json["dev_offset_kl_bits"] = number(to_bits(report.offset_kl));
+    json["dev_ess"] = number(report.dev_ess);
   }
   if (averages.has_particles) {
-    json["ess"] = averages.ess;
-    json["rows_per_particle_step"] = averages.rows;
+    json["ess"] = number(averages.ess);
+    json["rows_per_particle_step"] = number(averages.rows);
   }
   if (!is_start) json["failed"] = report.train.num_failed;
   if (has_dev && report.dev_failed > 0) json["dev_failed"] = report.dev_failed;
-  json["seconds"] = std::round(seconds * 1000) / 1000;
+  json["seconds"] = number(std::round(seconds * 1000) / 1000);
   json["best"] = report.is_best;
   return json.dump() + "\n";
 }

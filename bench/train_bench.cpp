@@ -1,0 +1,211 @@
+// What training costs with the paper's tagger (lesson 3), trained: sequences per second of fitting
+// θ, learning φ and sampling, by each differentiator, beside the PyTorch program that --peer names.
+// One thread each, measured in turns in one run. Prints tables; --json prints one object a line.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+
+#include "bench/table.h"
+#include "compiler/enzyme.h"
+#include "examples/03_stress_tagger.cpp"
+#include "runtime/examples_file.h"
+#include "runtime/train/train.h"
+
+using namespace scry::bench;
+
+namespace {
+
+constexpr const char* kData = SCRY_SOURCE_DIR "/data/stress/train.tsv";
+constexpr int kBatch = 16;
+
+/// Something measured: sequences per second, at best.
+struct Case {
+  std::string task;  ///< "fit", "learn M = 32", …
+  std::string by;    ///< "enzyme", "adjoint", "scry" where nothing is differentiated, "pytorch"
+  std::function<double()> run;  ///< → sequences per second
+  double best = 0;
+  void take() { best = std::max(best, run()); }
+};
+
+/// Sequences per second of `work` on so many.
+double speed_of(size_t num_sequences, const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return static_cast<double>(num_sequences) / seconds_since(start);
+}
+
+TrainOptions one_epoch() {
+  TrainOptions options;
+  options.epochs = 1;
+  options.batch = kBatch;
+  options.particles = 32;
+  options.threads = 1;
+  return options;
+}
+
+SampleOptions sampling(int particles, Trigger trigger) {
+  return {.particles = particles, .trigger = trigger, .threads = 1};
+}
+
+class TrainBench {
+ public:
+  TrainBench(std::string peer, std::string python, bool json)
+      : peer_(std::move(peer)), python_(std::move(python)), json_(json) {
+    const Bundle bundle = registered_model();
+    if (!find_enzyme().path.empty()) programs_.push_back(compile(bundle, {.use_cache = false}));
+    programs_.push_back(
+        compile(bundle, {.differentiator = Differentiator::kAdjoint, .use_cache = false}));
+    examples_ = read_examples(kData, bundle.model->task());
+    dev_ = read_examples(SCRY_SOURCE_DIR "/data/stress/dev2.tsv", bundle.model->task());
+  }
+
+  void run() {
+    const Parameters trained = train();
+    make_cases(trained);
+    for (int round = 0; round < kRounds; ++round) {
+      for (Case& one : cases_) one.take();
+    }
+    report();
+  }
+
+ private:
+  static constexpr int kRounds = 3;
+
+  /// θ by three epochs, φ by five, which takes it most of the way.
+  Parameters train() const {
+    const Program& program = programs_.front();
+    TrainOptions options;
+    const auto start = std::chrono::steady_clock::now();
+    const TrainResult fitted =
+        fit(program, Parameters::fresh(program, 1), examples_, dev_, options);
+    options.epochs = 5;
+    const TrainResult learned = learn(program, fitted.parameters, examples_, dev_, options);
+    Table table(json_, fmt::format("The parameters: {} words, 3 epochs for θ, 5 for φ, all cores",
+                                   examples_.size()));
+    const EpochReport& before = learned.history.front();
+    const EpochReport& after = learned.history.back();
+    table.add(
+        {{"training", "of both"}},
+        {{"perplexity", "development perplexity", "per symbol", fitted.history.back().perplexity},
+         {"KL before", "offset KL before learning", "bits", to_bits(before.offset_kl)},
+         {"KL after", "offset KL after learning", "bits", to_bits(after.offset_kl)},
+         {"ESS after", "effective sample size over M", "ratio", after.dev_ess},
+         {"rows/(M T)", "rows over particle-steps of the last epoch", "ratio",
+          static_cast<double>(after.train.num_rows) /
+              static_cast<double>(after.train.num_particle_steps)},
+         {"seconds", "time", "s", seconds_since(start)}});
+    return learned.parameters;
+  }
+
+  void make_cases(const Parameters& trained) {
+    // Tables differ between differentiators.
+    for (const Program& program : programs_) {
+      Parameters& mine = parameters_.emplace_back(program);
+      mine.values = trained.values;
+      mine.prepare(program);
+    }
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      add_training("fit", p, 4000, fit);
+    }
+    add_peer("fit", "--task fit --steps 60");
+    for (size_t p = 0; p < programs_.size(); ++p) add_training("learn M = 32", p, 2000, learn);
+    add_peer("learn M = 32", "--task train --particles 32 --steps 20");
+    add_sampling("sample M = 32", sampling(32, Trigger::kNever));
+    add_peer("sample M = 32", "--task sample --particles 32 --steps 30");
+    add_sampling("sample M = 128, ESS", sampling(128, Trigger::kEss));
+    add_peer("sample M = 128, ESS", "--task sample --particles 128 --resample --steps 12");
+  }
+
+  using Training = decltype(fit);
+  void add_training(const std::string& name, size_t p, size_t num_sequences, Training* train) {
+    cases_.push_back({name, programs_[p].differentiator, [this, p, num_sequences, train] {
+                        const auto part = std::span(examples_).first(num_sequences);
+                        return speed_of(num_sequences, [&] {
+                          (void)train(programs_[p], parameters_[p], part, {}, one_epoch(), {});
+                        });
+                      }});
+  }
+
+  void add_sampling(const std::string& name, const SampleOptions& options) {
+    cases_.push_back({name, "scry", [options, this] {
+                        std::vector<SampleInput> inputs;
+                        for (size_t i = 0; i < 2000; ++i) inputs.emplace_back(examples_[i].x);
+                        return speed_of(inputs.size(), [&] {
+                          (void)sample(programs_.front(), parameters_.front(), inputs, options);
+                        });
+                      }});
+  }
+
+  void add_peer(const std::string& task, const std::string& arguments) {
+    if (peer_.empty()) return;
+    const std::string command = fmt::format("'{}' '{}' '{}' --batch {} --threads 1 {}", python_,
+                                            peer_, kData, kBatch, arguments);
+    cases_.push_back({task, "pytorch", [command] { return run_peer(command); }});
+  }
+
+  /// The peer's last line is "<task> sequences_per_second=<number>".
+  static double run_peer(const std::string& command) {
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) throw Error("the peer cannot be started: " + command);
+    std::string output;
+    std::array<char, 256> part{};
+    while (std::fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+    const int status = pclose(pipe);
+    const std::string key = "sequences_per_second=";
+    const size_t at = output.rfind(key);
+    if (status != 0 || at == std::string::npos)
+      throw Error(fmt::format("the peer printed no speed; it was run as: {}", command));
+    return std::stod(output.substr(at + key.size()));
+  }
+
+  void report() const {
+    Table speed(json_, fmt::format("Speed on one thread, minibatches of {}", kBatch));
+    for (const Case& one : cases_) {
+      speed.add({{"task", one.task}, {"by", one.by}},
+                {{"sequences/s", "speed", "sequences/s", one.best}});
+    }
+    Table ratios(json_, "Ratios of speeds");
+    for (const Case& one : cases_) {
+      if (one.by == "pytorch") continue;
+      for (const Case& other : cases_) {
+        const bool is_worth_it =
+            other.by == "pytorch" || (one.by == "enzyme" && other.by == "adjoint");
+        if (other.task != one.task || !is_worth_it) continue;
+        ratios.add({{"task", one.task}, {"by", one.by + " over " + other.by}},
+                   {{"ratio", "ratio of speeds", "ratio", one.best / other.best}});
+      }
+    }
+  }
+
+  std::string peer_, python_;
+  bool json_;
+  std::vector<Program> programs_;
+  std::vector<Parameters> parameters_;  // trained, of each program
+  std::vector<Example> examples_, dev_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("What training and sampling cost with the paper's tagger");
+  std::string peer, python = "python3";
+  bool json = false;
+  app.add_option("--peer", peer, "A PyTorch program to compare with, such as torch_smoother.py")
+      ->check(CLI::ExistingFile);
+  app.add_option("--python", python, "The Python that runs it")->capture_default_str();
+  app.add_flag("--json", json, "One object a line");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    TrainBench(peer, python, json).run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench train: {}\n", error.what());
+    return 1;
+  }
+}
