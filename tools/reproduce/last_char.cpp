@@ -5,6 +5,7 @@
 #include <scry.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
@@ -50,8 +51,10 @@ class Mean {
 
 /// What the table says of a sampler.
 struct Row {
-  Mean kl[2], ess[2];  // by trigger
-  Mean p_right;        // p̂(y* | x), not resampling
+  Mean kl[2];          // offset KL, by trigger
+  Mean proposal_kl;    // KL(q ‖ p) with z(x) for log Z; this and what follows without resampling
+  Mean ess;            // in parts of M
+  Mean p_right;        // p̂(y* | x)
   Mean right_case[2];  // share of q's draws that begin in the right case, by the last symbol
 };
 
@@ -90,6 +93,13 @@ double share_in_right_case(const Ensemble& e, const Example& example, const Task
   return right / e.info.particles;
 }
 
+/// The mean over the particles of log w = G_T - log q (eq:sis, not resampling).
+double mean_log_weight(const Ensemble& e) {
+  double sum = 0;
+  for (size_t i = 0; i < e.size(); ++i) sum += e.counts[i] * e.particle_log_weight(i);
+  return sum / e.info.particles;
+}
+
 void run(const Options& options) {
   const Program program = compile(registered_model(), {.gradients = false});
   const Task& task = program.task;
@@ -123,28 +133,29 @@ void run(const Options& options) {
 
   std::vector<Row> rows(samplers.size());
   for (size_t s = 0; s < samplers.size(); ++s) {
+    Row& row = rows[s];
     for (size_t i = 0; i < inputs.size(); ++i) {
-      for (size_t k = 0; k < 2; ++k) {
-        const Ensemble& e = outcomes[k][s][i].value();
-        rows[s].kl[k].add(to_bits(offset_kl(e, pools[i])));
-        rows[s].ess[k].add(e.ess() / options.particles);
-      }
-      const std::vector<int>& y = examples[i].y;
-      rows[s].p_right.add(outcomes[0][s][i].ensemble.expectation(
-          [&](auto tags) { return std::ranges::equal(tags, y) ? 1 : 0; }));
-      rows[s].right_case[task.x.name(examples[i].x.back()) == "1"].add(
-          share_in_right_case(outcomes[0][s][i].ensemble, examples[i], task));
+      for (size_t k = 0; k < 2; ++k)
+        row.kl[k].add(to_bits(offset_kl(outcomes[k][s][i].value(), pools[i])));
+      const Ensemble& e = outcomes[0][s][i].ensemble;
+      const Example& example = examples[i];
+      row.proposal_kl.add(to_bits(pools[i].log_z() - mean_log_weight(e)));
+      row.ess.add(e.ess() / options.particles);
+      row.p_right.add(
+          e.expectation([&](auto tags) { return std::ranges::equal(tags, example.y) ? 1 : 0; }));
+      row.right_case[task.x.name(example.x.back()) == "1"].add(
+          share_in_right_case(e, example, task));
     }
   }
 
   fmt::print(
-      "| sampler | offset KL, bits | the same, resampling | ESS / M | p̂(y\\*) | right case, "
-      "x ends in 0 | in 1 |\n|---|---|---|---|---|---|---|\n");
+      "| sampler | offset KL, bits | the same, resampling | KL(q‖p), bits | ESS / M | p̂(y\\*) "
+      "| right case, x ends in 0 | in 1 |\n|---|---|---|---|---|---|---|---|\n");
   for (size_t s = 0; s < samplers.size(); ++s) {
     const Row& row = rows[s];
-    fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", samplers[s].label,
-               row.kl[0].text(), row.kl[1].text(), row.ess[0].value(), row.p_right.value(),
-               row.right_case[0].value(), row.right_case[1].value());
+    fmt::print("| {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", samplers[s].label,
+               row.kl[0].text(), row.kl[1].text(), row.proposal_kl.text(), row.ess.value(),
+               row.p_right.value(), row.right_case[0].value(), row.right_case[1].value());
   }
 
   // How much of Z the pool has, by a filter large enough to tell.
