@@ -13,4 +13,5 @@
 #include "runtime/replay.h"
 #include "runtime/sample.h"
 #include "runtime/search.h"
+#include "runtime/train/train.h"
 #include "runtime/version.h"

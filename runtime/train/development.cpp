@@ -48,6 +48,7 @@ DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Param
   options_.particles = options.particles;
   options_.seed = development_seed(options);
   options_.threads = options.threads;
+  options_.error_bar = false;
 }
 
 void DevelopmentDivergence::compute_offsets() {

@@ -33,7 +33,7 @@ void check_options(const TrainOptions& options) {
   for (const auto& [name, beta] :
        {std::pair{"beta1", adam.beta1}, std::pair{"beta2", adam.beta2}}) {
     if (!(beta >= 0 && beta < 1))
-      throw Error(fmt::format("{}: {}, but it must be between 0 and below 1", name, beta));
+      throw Error(fmt::format("{}: {}, but it must be at least 0 and below 1", name, beta));
   }
   check_at_least("l2", adam.l2, 0);
   check_at_least("clip", adam.clip, 0);

@@ -44,12 +44,14 @@ std::string list_names(const std::vector<std::string>& names) {
                           quote(frozen, 100), list_names(all)));
 }
 
-/// Both objectives see the same sequences: these are counted once.
-void add_other_goal(const Tally& other, Tally& tally) {
-  const int64_t num_sequences = tally.num_sequences, num_symbols = tally.num_symbols;
-  tally += other;
-  tally.num_sequences = num_sequences;
-  tally.num_symbols = num_symbols;
+/// Both objectives see the same sequences: these are counted once. The particles are the
+/// proposal's.
+void add_proposal(const Tally& proposal, Tally& tally) {
+  const Tally model = tally;
+  tally += proposal;
+  tally.num_sequences = model.num_sequences;
+  tally.num_symbols = model.num_symbols;
+  tally.ess = proposal.ess;
 }
 
 }  // namespace
@@ -194,7 +196,7 @@ Tally Trainer::compute_gradient(const StepContext& context, double scale) {
       total = tally;
       continue;
     }
-    add_other_goal(tally, total);
+    add_proposal(tally, total);
     const Gradients& own = goal.objective->gradients();
     for (size_t index : identity_.blocks) {
       const Block& block = program_.params[index];

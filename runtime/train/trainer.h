@@ -32,8 +32,8 @@ bool is_finished(const TrainState& state, const TrainOptions& options);
 
 class Trainer {
  public:
-  /// The goals' objectives must be bound to `state.parameters`. The examples are not empty; their
-  /// order counts.
+  /// The goals' objectives must be bound to `state.parameters`; of two, the model's comes first.
+  /// The examples are not empty; their order counts.
   Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
           const TrainHooks& hooks, std::span<const TrainExample> examples, std::vector<Goal> goals,
           Evaluate evaluate);

@@ -1,0 +1,133 @@
+#include "runtime/train/development.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+#include "tests/support/hand_hmm.h"
+#include "tests/support/hmm_examples.h"
+
+using namespace scry;
+
+namespace {
+
+using Offset = DevelopmentDivergence::Offset;
+
+std::vector<TrainExample> spans_of(const std::vector<Example>& examples) {
+  std::vector<TrainExample> result;
+  for (const Example& example : examples)
+    result.push_back({example.x, example.y, static_cast<int64_t>(result.size())});
+  return result;
+}
+
+/// The exact lookahead: φ = θ.
+void make_exact(Parameters& parameters) {
+  for (int64_t k = 0; k < 32; ++k) parameters.values.set(32 + k, parameters.values.get(k));
+}
+
+EpochReport measure(const Parameters& parameters, Offset offset, int particles = 64) {
+  const Program program = test::hand_hmm();
+  const std::vector<Example> examples = test::hmm_examples(20, 1);
+  const std::vector<TrainExample> dev = spans_of(examples);
+  TrainOptions options;
+  options.particles = particles;
+  options.threads = 1;
+  EpochReport report;
+  DevelopmentDivergence(program, parameters, dev, options, offset).measure(report);
+  return report;
+}
+
+/// Scores of given numbers.
+struct Scored : Objective {
+  void add_gradient(std::span<const TrainExample>, const StepContext&, double, Gradients&,
+                    Tally&) override {}
+  void measure(std::span<const TrainExample> examples, const StepContext& context,
+               Tally& tally) override {
+    CHECK(context.seed == development_seed({}));
+    for (const TrainExample& example : examples) {
+      if (example.number == failing) throw ExampleError(example.number, "no");
+      ++tally.num_sequences;
+      tally.num_symbols += static_cast<int64_t>(example.x.size());
+      tally.negative_log_p += std::log(3.0) * static_cast<double>(example.x.size());
+    }
+  }
+  int64_t failing = -1;
+};
+
+}  // namespace
+
+TEST_CASE("the perplexity is per symbol and the loss per sequence") {
+  const Program program = test::hand_hmm();
+  const Parameters parameters(program);
+  const std::vector<Example> examples = test::hmm_examples(12, 1);  // 42 symbols
+  const std::vector<TrainExample> dev = spans_of(examples);
+  Workers workers(2);
+  int64_t failing = -1;
+  const auto make = [&](const Parameters&) {
+    auto objective = std::make_unique<Scored>();
+    objective->failing = failing;
+    return objective;
+  };
+  EpochReport report;
+  ShardedObjective objective(program, parameters, 5, workers, make);
+  CHECK(measure_likelihood(objective, dev, {}, report) == Approx(std::log(3.0) * 42 / 12));
+  CHECK(report.perplexity == Approx(3));
+
+  failing = 7;
+  ShardedObjective broken(program, parameters, 5, workers, make);
+  CHECK_THROWS_WITH(measure_likelihood(broken, dev, {}, report), "development example 8: no");
+}
+
+TEST_CASE("the exact proposal has an offset divergence of about 0, and a wrong one more") {
+  const Program program = test::hand_hmm();
+  Parameters parameters = Parameters::fresh(program, 3);
+  for (int64_t k = 32; k < 64; ++k) parameters.values.set(k, -2 * parameters.values.get(k - 32));
+  for (Offset offset : {Offset::kOnce, Offset::kEveryEpoch}) {
+    const EpochReport wrong = measure(parameters, offset);
+    Parameters exact = parameters;
+    make_exact(exact);
+    const EpochReport right = measure(exact, offset);
+    CHECK(right.dev_ess == Approx(1).epsilon(1e-9));
+    CHECK(wrong.dev_ess < 0.9);
+    CHECK(right.offset_kl > -0.05);
+    CHECK(right.offset_kl < 0.2);  // of 64 particles
+    CHECK(wrong.offset_kl > right.offset_kl + 0.02);
+    CHECK(right.dev_failed == 0);
+  }
+}
+
+TEST_CASE("development scores are the same each time, with an offset computed once") {
+  const Program program = test::hand_hmm();
+  const Parameters parameters = Parameters::fresh(program, 3);
+  const std::vector<Example> examples = test::hmm_examples(20, 1);
+  const std::vector<TrainExample> dev = spans_of(examples);
+  TrainOptions options;
+  DevelopmentDivergence divergence(program, parameters, dev, options, Offset::kOnce);
+  EpochReport first, second;
+  divergence.measure(first);
+  divergence.measure(second);
+  CHECK(first.offset_kl == second.offset_kl);
+  options.threads = 1;
+  EpochReport alone;
+  DevelopmentDivergence(program, parameters, dev, options, Offset::kOnce).measure(alone);
+  CHECK(alone.offset_kl == first.offset_kl);
+  CHECK(alone.dev_ess == first.dev_ess);
+}
+
+TEST_CASE("sequences without mass are left out and counted; numbers that are none are an error") {
+  const Program program = test::hand_hmm();
+  Parameters parameters = Parameters::fresh(program, 3);
+  make_exact(parameters);
+  for (int64_t tag : {0, 1}) parameters.values.set(16 + 3 * tag + 2, -INFINITY);  // x = 2
+  const EpochReport report = measure(parameters, Offset::kOnce);
+  int num_with_two = 0;
+  for (const Example& example : test::hmm_examples(20, 1))
+    num_with_two += std::count(example.x.begin(), example.x.end(), 2) > 0 ? 1 : 0;
+  CHECK(report.dev_failed == num_with_two);
+  CHECK(num_with_two < 20);
+  CHECK(std::isfinite(report.offset_kl));
+
+  for (int64_t k = 16; k < 22; ++k) parameters.values.set(k, -INFINITY);
+  CHECK_THROWS_AS(measure(parameters, Offset::kEveryEpoch), TrainingError);
+  parameters.values.set(16, NAN);
+  CHECK_THROWS_AS(measure(parameters, Offset::kOnce), TrainingError);
+}
