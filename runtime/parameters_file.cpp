@@ -44,16 +44,27 @@ class ParametersReader {
   ParametersReader(const TensorFile& file, const Program& program, const std::string& path)
       : path_(path), program_(program), file_(file) {
     for (const Tensor& tensor : file_.tensors) tensors_.emplace(tensor.name, &tensor);
+    for (const Block& block : program_.params) blocks_.push_back(&block);
   }
 
-  Parameters read() const {
+  /// Sets the parameters that are read and prepares the tables of all.
+  void read(Parameters& parameters) const {
     for (const AlphabetRow& row : kAlphabets) check_alphabet(row);
     check_names();
-    Parameters parameters(program_);
-    for (const Block& block : program_.params) check_shape(block);
-    for (const Block& block : program_.params) copy(block, parameters);
+    for (const Block* block : blocks_) check_shape(*block);
+    for (const Block* block : blocks_) copy(*block, parameters);
     parameters.prepare(program_);
-    return parameters;
+  }
+
+  /// Leaves out those of the proposal if the file has none of them; says whether it did.
+  bool accept_no_proposal() {
+    const auto is_of_proposal = [](const Block* block) {
+      return block->group == ParamGroup::kProposal;
+    };
+    const bool has_any = std::any_of(blocks_.begin(), blocks_.end(), [&](const Block* block) {
+      return is_of_proposal(block) && tensors_.contains(block->name);
+    });
+    return !has_any && std::erase_if(blocks_, is_of_proposal) > 0;
   }
 
  private:
@@ -84,12 +95,12 @@ class ParametersReader {
     }
   }
 
-  /// That the names are the program's, all of them and no others.
+  /// That the names are those of the parameters to be read, all of them and no others.
   void check_names() const {
     std::vector<const Block*> missing;
     std::unordered_map<std::string, const Tensor*> others = tensors_;
-    for (const Block& block : program_.params) {
-      if (others.erase(block.name) == 0) missing.push_back(&block);
+    for (const Block* block : blocks_) {
+      if (others.erase(block->name) == 0) missing.push_back(block);
     }
     std::erase_if(others, [](const auto& other) { return other.first.starts_with("train."); });
     std::string strangers;  // in the file's order
@@ -107,7 +118,7 @@ class ParametersReader {
     if (missing.empty() && unknown.empty()) return;
     if (missing.empty()) fail("{}", unknown);
     fail("{} of the model's {} parameters {} missing, first {} {}{}{}", missing.size(),
-         program_.params.size(), missing.size() == 1 ? "is" : "are", shown(missing.front()->name),
+         blocks_.size(), missing.size() == 1 ? "is" : "are", shown(missing.front()->name),
          shape_text(dims_of(missing.front()->shape)), unknown.empty() ? "" : "; ", unknown);
   }
 
@@ -138,6 +149,7 @@ class ParametersReader {
   const Program& program_;
   const TensorFile& file_;
   std::unordered_map<std::string, const Tensor*> tensors_;  // by name
+  std::vector<const Block*> blocks_;                        // that are read
 };
 
 }  // namespace
@@ -147,7 +159,18 @@ Parameters read_parameters(const std::string& path, const Program& program) {
 }
 
 Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path) {
-  return ParametersReader(file, program, path).read();
+  Parameters parameters(program);
+  ParametersReader(file, program, path).read(parameters);
+  return parameters;
+}
+
+ModelAndProposal read_model_parameters(const std::string& path, const Program& program,
+                                       uint64_t proposal_seed) {
+  const TensorFile file = read_tensors(path);
+  ParametersReader reader(file, program, path);
+  ModelAndProposal result{Parameters::fresh(program, proposal_seed), reader.accept_no_proposal()};
+  reader.read(result.parameters);
+  return result;
 }
 
 TensorFile to_tensors(const Program& program, const Parameters& parameters) {

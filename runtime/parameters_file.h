@@ -16,6 +16,15 @@ Parameters read_parameters(const std::string& path, const Program& program);
 /// Likewise of a file that has been read; `path` is its name in messages.
 Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path);
 
+/// Likewise, but a file that has none of the proposal's parameters is taken, too: they are then
+/// fresh, by the seed.
+struct ModelAndProposal {
+  Parameters parameters;
+  bool proposal_is_fresh;
+};
+ModelAndProposal read_model_parameters(const std::string& path, const Program& program,
+                                       uint64_t proposal_seed);
+
 /// The parameters in the program's precision, with the alphabets' symbols as metadata: "scry.x" and
 /// "scry.y" are JSON lists.
 TensorFile to_tensors(const Program& program, const Parameters& parameters);

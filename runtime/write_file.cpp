@@ -48,29 +48,49 @@ void sync_folder(const fs::path& folder) {
   close(file);
 }
 
+/// The file that a path names, and the one beside it that becomes it.
+struct Target {
+  explicit Target(const std::string& path) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) throw Error(fmt::format("{} is a folder", path));
+    is_device = fs::exists(path, error) && !fs::is_regular_file(path, error);
+    // Through a symbolic link, the file that it names is replaced and not the link.
+    const fs::path canonical = fs::weakly_canonical(path, error);
+    name = error ? path : canonical.string();
+    beside = fmt::format("{}.{}.tmp", name, getpid());
+  }
+  bool is_device;
+  std::string name, beside;
+};
+
+int open_beside(const std::string& path, const Target& target) {
+  const int file = open(target.beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) fail(path);
+  return file;
+}
+
 }  // namespace
 
 void write_file(const std::string& path, std::string_view bytes) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) throw Error(fmt::format("{} is a folder", path));
-  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
-    return write_in_place(path, bytes);
-  }
-  // Through a symbolic link, the file that it names is replaced and not the link.
-  const fs::path canonical = fs::weakly_canonical(path, error);
-  const std::string target = error ? path : canonical.string();
-  const std::string beside = fmt::format("{}.{}.tmp", target, getpid());
-  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) fail(path);
+  const Target target(path);
+  if (target.is_device) return write_in_place(path, bytes);
+  const int file = open_beside(path, target);
   bool complete = write_all(file, bytes) && fsync(file) == 0;
   complete = close(file) == 0 && complete;
-  if (!complete || rename(beside.c_str(), target.c_str()) != 0) {
+  if (!complete || rename(target.beside.c_str(), target.name.c_str()) != 0) {
     const int problem = errno;
-    unlink(beside.c_str());
+    unlink(target.beside.c_str());
     errno = problem;
     fail(path);
   }
-  sync_folder(fs::path(target).parent_path());
+  sync_folder(fs::path(target.name).parent_path());
+}
+
+void check_writable(const std::string& path) {
+  const Target target(path);
+  if (target.is_device) return write_in_place(path, "");
+  close(open_beside(path, target));
+  unlink(target.beside.c_str());
 }
 
 }  // namespace scry

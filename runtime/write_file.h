@@ -9,4 +9,8 @@ namespace scry {
 /// it. A device or pipe is written directly. Throws Error.
 void write_file(const std::string& path, std::string_view bytes);
 
+/// Throws Error as write_file would, as far as can be told without touching the file: by writing
+/// beside it. For what takes long to make.
+void check_writable(const std::string& path);
+
 }  // namespace scry

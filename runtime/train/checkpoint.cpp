@@ -113,7 +113,7 @@ class CheckpointReader {
     if (asked != Likelihood::kAuto && state.likelihood != Likelihood::kAuto &&
         asked != state.likelihood) {
       fail(
-          "it was trained with --likelihood {}, not {}; give the same options or another output "
+          "it was trained with --objective {}, not {}; give the same options or another output "
           "file",
           name_of(state.likelihood), name_of(asked));
     }

@@ -238,8 +238,9 @@ void Trainer::finish_epoch() {
   ++state_.epoch;
   state_.update = 0;
   state_.tally = {};
-  save();
+  // Told first: if the process is killed in between, the epoch is told again and not left out.
   if (hooks_.epoch) hooks_.epoch(report);
+  save();
 }
 
 bool Trainer::is_time_to_save() const {

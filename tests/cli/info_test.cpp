@@ -57,7 +57,7 @@ TEST_CASE("the version is printed by the command and by the option") {
 TEST_CASE("every command has a help with an example") {
   const Sandbox box;
   for (const std::string command :
-       {"info", "graph", "check", "init", "score", "sample", "version"}) {
+       {"info", "graph", "check", "init", "fit", "learn", "score", "sample", "version"}) {
     CAPTURE(command);
     const auto result = box.program("scry " + command + " --help");
     CHECK(result.exit_code == 0);
@@ -73,7 +73,8 @@ TEST_CASE("a usage error is one line and exit code 2") {
   test::write_text(box.path("notes.txt"), "no model\n");
   test::write_text(box.path("x.tsv"), "1\tC\n");
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"scry", "give one of the commands info, graph, check, init, score, sample, version"},
+      {"scry",
+       "give one of the commands info, graph, check, init, fit, learn, score, sample, version"},
       {"scry sing", "give one of the commands"},
       {"scry graph", "give a model file: scry graph MODEL.cpp"},
       {"scry graph missing.cpp", "there is no file 'missing.cpp'"},

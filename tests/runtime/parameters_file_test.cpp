@@ -199,3 +199,35 @@ TEST_CASE("symbols may be any text, also such as is not UTF-8") {
   CHECK(fault_of(tensors_of(program), other) ==
         "it was made for another input alphabet: symbol 1 is 'é' there but 'e' in this model");
 }
+
+TEST_CASE("a file of the model alone is taken with a fresh proposal, where that is asked for") {
+  const test::TempFolder folder;
+  const Program program = test::hand_hmm();
+  const Parameters fresh = Parameters::fresh(program, 5);
+  const TensorFile whole = tensors_of(program, 7);
+  const auto is_of_proposal = [](const Tensor& t) { return t.name.starts_with("proposal."); };
+  const auto read = [&](const TensorFile& file) {
+    return read_model_parameters(folder.write("p", to_bytes(file)), program, 5);
+  };
+  TensorFile model = whole;
+  REQUIRE(std::erase_if(model.tensors, is_of_proposal) == 2);
+  const ModelAndProposal half = read(model);
+  CHECK(half.proposal_is_fresh);
+  const Parameters seventh = Parameters::fresh(program, 7);
+  for (const Block& block : program.params) {
+    const Parameters& expected = block.group == ParamGroup::kProposal ? fresh : seventh;
+    for (int64_t k = block.offset; k < block.offset + block.shape.size(); ++k) {
+      CHECK(half.parameters.values.get(k) == expected.values.get(k));
+    }
+  }
+  const ModelAndProposal both = read(whole);
+  CHECK(!both.proposal_is_fresh);
+  CHECK(all(both.parameters.values) == all(seventh.values));
+  CHECK(fault_of(model, program).starts_with("2 of the model's 4 parameters are missing, first "));
+  TensorFile part = whole;
+  std::erase_if(part.tensors, [](const Tensor& t) { return t.name == "proposal.emit"; });
+  CHECK_THROWS_AS(read(part), DataError);
+  TensorFile proposal = whole;
+  std::erase_if(proposal.tensors, [&](const Tensor& t) { return !is_of_proposal(t); });
+  CHECK_THROWS_AS(read(proposal), DataError);
+}

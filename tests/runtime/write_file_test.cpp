@@ -29,3 +29,16 @@ TEST_CASE("a write that fails leaves the old file and nothing beside it") {
   CHECK(folder.names() == std::vector<std::string>{name});
   CHECK(test::read_bytes(folder.file(name)) == "old");
 }
+
+TEST_CASE("whether a file can be written is told without touching it") {
+  const test::TempFolder folder;
+  folder.write("file", "old");
+  check_writable(folder.file("file"));
+  check_writable(folder.file("new"));
+  check_writable("/dev/null");
+  CHECK(folder.names() == std::vector<std::string>{"file"});
+  CHECK(test::read_bytes(folder.file("file")) == "old");
+  CHECK_THROWS_WITH(check_writable(folder.path()), folder.path() + " is a folder");
+  CHECK_THROWS_WITH(check_writable(folder.file("none/file")),
+                    folder.file("none/file") + " cannot be written: No such file or directory");
+}

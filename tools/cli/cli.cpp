@@ -25,6 +25,12 @@ constexpr std::array kCommands{
             "check MODEL --lengths 1-5", true, declare_check},
     Command{"init", "Write fresh parameters of a model to a safetensors file",
             "init MODEL --seed 1 -o params.safetensors", true, declare_init},
+    Command{"fit", "Fit a model to tagged sequences",
+            "fit MODEL --train data/stress/train.tsv -o fitted.safetensors", true, declare_fit},
+    Command{"learn", "Learn a model's proposal for its parameters as they are",
+            "learn MODEL --params fitted.safetensors --train data/stress/train.tsv -o "
+            "learned.safetensors",
+            true, declare_learn},
     Command{"score", "Score given taggings under fresh or saved parameters",
             "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",

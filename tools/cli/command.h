@@ -34,6 +34,8 @@ Action declare_info(CLI::App& app);
 Action declare_graph(CLI::App& app);
 Action declare_check(CLI::App& app);
 Action declare_init(CLI::App& app);
+Action declare_fit(CLI::App& app);
+Action declare_learn(CLI::App& app);
 Action declare_score(CLI::App& app);
 Action declare_sample(CLI::App& app);
 Action declare_version(CLI::App& app);

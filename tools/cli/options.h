@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,36 @@ inline CLI::Option* add_seed(CLI::App& app, uint64_t& seed, const std::string& h
             given.find_first_not_of("0123456789") == std::string::npos && given.size() < 20;
         return digits ? std::string() : fmt::format("'{}' is not a number such as 1", given);
       });
+}
+
+/// A check for CLI11: a number for which `fits` holds.
+template <class Fits>
+CLI::Option* check_number(CLI::Option* option, const char* wanted, Fits fits) {
+  return option->check([=](const std::string& given) {
+    try {
+      size_t used = 0;
+      const double value = std::stod(given, &used);
+      if (used == given.size() && fits(value)) return std::string();
+    } catch (const std::exception&) {
+    }
+    return fmt::format("'{}' is not {}", given, wanted);
+  });
+}
+
+inline CLI::Option* add_count(CLI::App& app, const std::string& name, int& value, int least,
+                              const std::string& help) {
+  return check_number(app.add_option(name, value, help)->type_name("N"),
+                      least > 0 ? "a whole number above 0" : "a whole number", [=](double given) {
+                        return given >= least && given <= 1e9 && given == std::floor(given);
+                      });
+}
+
+/// `--name X`, a number for which `fits` holds, with its default in the help.
+template <class Fits>
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const char* wanted,
+                        Fits fits, const std::string& help) {
+  return check_number(app.add_option(name, value, help)->capture_default_str()->type_name("X"),
+                      wanted, fits);
 }
 
 }  // namespace scry::cli

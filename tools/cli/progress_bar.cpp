@@ -1,22 +1,30 @@
 #include "tools/cli/progress_bar.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 
 namespace scry::cli {
 namespace {
 
-constexpr int kWidth = 30;
+constexpr size_t kMaxBar = 30, kMinBar = 8;
 
 bool is_terminal() {
   const char* term = std::getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+/// A line that fills the last column would be broken.
+size_t columns() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return (known ? size.ws_col : 80U) - 1U;
 }
 
 std::string format_time(double seconds) {
@@ -28,33 +36,52 @@ std::string format_time(double seconds) {
 
 }  // namespace
 
-std::string format_progress(size_t done, size_t total, const std::string& noun, double seconds) {
-  const double part = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
-  const auto filled = static_cast<int>(part * kWidth);
-  std::string text =
-      fmt::format("[{}{}] {:>{}} of {} {}", std::string(static_cast<size_t>(filled), '='),
-                  std::string(static_cast<size_t>(kWidth - filled), ' '), done,
-                  std::to_string(total).size(), total, noun);
-  if (part > 0 && part < 1) text += fmt::format(", {} left", format_time(seconds * (1 / part - 1)));
-  return text;
+std::string format_progress(const Progress& progress, const std::string& noun, double seconds,
+                            size_t width) {
+  const auto [done, total, heading, details, given_part] = progress;
+  const double filled = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
+  const double part = std::isnan(given_part) ? filled : given_part;
+  const std::string before = heading.empty() ? "" : heading + " ";
+  const std::string count =
+      fmt::format(" {:>{}} of {} {}", done, std::to_string(total).size(), total, noun);
+  const std::string left =
+      part > 0 && part < 1 ? fmt::format(", {} left", format_time(seconds * (1 / part - 1))) : "";
+  std::string text;
+  size_t bar = 0;
+  for (size_t first = 0; first <= details.size(); ++first) {
+    text = count;
+    for (const std::string& detail : std::span(details).subspan(first)) text += ", " + detail;
+    text += left;
+    const size_t others = before.size() + text.size() + 2;
+    bar = std::clamp(others < width ? width - others : 0, kMinBar, kMaxBar);
+    if (others + bar <= width) break;
+  }
+  const auto num_full = static_cast<size_t>(filled * static_cast<double>(bar));
+  return fmt::format("{}[{:=<{}}{: <{}}]{}", before, "", num_full, "", bar - num_full, text);
 }
 
 ProgressBar::ProgressBar(std::string noun, size_t total)
     : noun_(std::move(noun)), total_(total), on_(is_terminal()) {}
 
-ProgressBar::~ProgressBar() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+bool ProgressBar::is_due() const {
+  const Clock::time_point now = Clock::now();
+  return on_ && now - start_ > std::chrono::milliseconds(300) &&  // a short run needs none
+         (!shown_ || now - last_ >= std::chrono::milliseconds(100));
 }
 
-void ProgressBar::show(size_t done) {
-  const Clock::time_point now = Clock::now();
-  if (!on_ || (shown_ && now - last_ < std::chrono::milliseconds(100))) return;
-  const double seconds = std::chrono::duration<double>(now - start_).count();
-  if (seconds < 0.3) return;  // a short run needs none
-  fmt::print(stderr, "\r{}\033[K", format_progress(done, total_, noun_, seconds));
+void ProgressBar::show(const Progress& progress) {
+  if (!is_due()) return;
+  last_ = Clock::now();
+  const double seconds = std::chrono::duration<double>(last_ - start_).count();
+  fmt::print(stderr, "\r{}\033[K", format_progress(progress, noun_, seconds, columns()));
   std::fflush(stderr);
-  last_ = now;
   shown_ = true;
+}
+
+void ProgressBar::clear() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+  shown_ = false;
 }
 
 }  // namespace scry::cli

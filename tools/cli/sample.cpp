@@ -214,28 +214,6 @@ class SampleCommand {
   double seconds_ = 0;                               // of sampling or searching
 };
 
-/// A check for CLI11: a number for which `fits` holds.
-template <class Fits>
-CLI::Option* check_number(CLI::Option* option, const char* wanted, Fits fits) {
-  return option->check([=](const std::string& given) {
-    try {
-      size_t used = 0;
-      const double value = std::stod(given, &used);
-      if (used == given.size() && fits(value)) return std::string();
-    } catch (const std::exception&) {
-    }
-    return fmt::format("'{}' is not {}", given, wanted);
-  });
-}
-
-CLI::Option* add_count(CLI::App& app, const std::string& name, int& value, int least,
-                       const std::string& help) {
-  return check_number(app.add_option(name, value, help)->type_name("N"),
-                      least > 0 ? "a whole number above 0" : "a whole number", [=](double given) {
-                        return given >= least && given <= 1e9 && given == std::floor(given);
-                      });
-}
-
 }  // namespace
 
 Action declare_sample(CLI::App& app) {

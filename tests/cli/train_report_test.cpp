@@ -1,0 +1,102 @@
+#include "tools/cli/train_report.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+
+using namespace scry;
+using namespace scry::cli;
+using nlohmann::json;
+
+namespace {
+
+Tally some_tally() {
+  Tally tally;
+  tally.num_sequences = 4;
+  tally.num_symbols = 10;
+  tally.loss = 16;
+  tally.negative_log_p = 0;
+  tally.kl = 2 * std::log(2.0);
+  tally.ess = 2;
+  tally.num_rows = 30;
+  tally.num_particle_steps = 120;
+  tally.num_failed = 1;
+  return tally;
+}
+
+EpochReport some_epoch(int epoch, double score, bool is_best) {
+  EpochReport report;
+  report.epoch = epoch;
+  report.total_updates = 50 * epoch;
+  report.train = some_tally();
+  report.perplexity = score;
+  report.offset_kl = score * std::log(2.0);
+  report.dev_ess = 0.25;
+  report.dev_score = score;
+  report.is_best = is_best;
+  return report;
+}
+
+std::vector<std::string> keys_of(const json& object) {
+  std::vector<std::string> keys;
+  for (const auto& item : object.items()) keys.push_back(item.key());
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal gives sense to") {
+  const EpochReport report = some_epoch(2, 3.5, true);
+  const std::string line = epoch_json(report, TrainGoal::kFitAndLearn, true, 1.25);
+  CHECK(line ==
+        "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
+        "\"kl_bits\":0.5,\"dev_offset_kl_bits\":3.5,\"dev_ess\":0.25,\"ess\":0.5,"
+        "\"rows_per_particle_step\":0.25,\"failed\":1,\"seconds\":1.25,\"best\":true}\n");
+  const json learn = json::parse(epoch_json(report, TrainGoal::kLearn, false, 1));
+  CHECK(keys_of(learn) == std::vector<std::string>{"best", "epoch", "ess", "failed", "kl_bits",
+                                                   "loss", "rows_per_particle_step", "seconds",
+                                                   "updates"});
+  EpochReport joint = report;
+  joint.train.num_particle_steps = 0;
+  const json fit = json::parse(epoch_json(joint, TrainGoal::kFit, true, 1));
+  CHECK(keys_of(fit) == std::vector<std::string>{"best", "dev_perplexity", "epoch", "failed",
+                                                 "loss", "perplexity", "seconds", "updates"});
+}
+
+TEST_CASE("a number that is not finite is null, and the start has what was measured at it") {
+  EpochReport report;
+  report.perplexity = INFINITY;
+  report.is_best = true;
+  CHECK(epoch_json(report, TrainGoal::kFit, true, 0) ==
+        "{\"epoch\":0,\"updates\":0,\"dev_perplexity\":null,\"seconds\":0.0,\"best\":true}\n");
+  report.epoch = 1;
+  CHECK(json::parse(epoch_json(report, TrainGoal::kFit, true, 0))["loss"].is_null());
+}
+
+TEST_CASE("the bar of training has the epoch's averages, and the whole run's part") {
+  const TrainProgress now{2, 20, 50, 70, 4, some_tally()};
+  const Progress learn = progress_of(now, TrainGoal::kLearn, 1);
+  CHECK(learn.heading == "epoch 2/4");
+  CHECK(learn.done == 20);
+  CHECK(learn.total == 50);
+  CHECK(learn.details == std::vector<std::string>{"loss 4", "KL 0.50 bits", "ESS 50 %"});
+  CHECK(learn.part == Approx(70. / 200));
+  CHECK(progress_of(now, TrainGoal::kFit, 61).part == Approx(10. / 140));  // resumed at update 60
+  CHECK(progress_of(now, TrainGoal::kFit, 61).details ==
+        std::vector<std::string>{"loss 4", "perplexity 1", "ESS 50 %"});
+}
+
+TEST_CASE("the summary names the best epoch and its score") {
+  std::vector<EpochReport> history{some_epoch(0, 9, true), some_epoch(1, 4.5, true),
+                                   some_epoch(2, 5, false)};
+  CHECK(summary_of(history, TrainGoal::kFit, 2) ==
+        "epoch 1 of 2 was the best: development perplexity 4.5");
+  CHECK(summary_of(history, TrainGoal::kLearn, 9) ==
+        "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, ESS 25 "
+        "%");
+  history[1].is_best = false;
+  CHECK(summary_of(history, TrainGoal::kFit, 2) ==
+        "no epoch of 2 was better than the start: development perplexity 9");
+  for (EpochReport& report : history) report.dev_score = NAN;
+  CHECK(summary_of(history, TrainGoal::kFit, 2) == "epoch 2 of 2 is done: loss 4");
+}

@@ -1,0 +1,112 @@
+#include "tools/cli/train_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runtime/metrics.h"
+
+namespace scry::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Six digits, which is more than such estimates have; null where JSON has no number.
+Json number(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::stod(fmt::format("{:.6g}", value));
+}
+
+double ratio(double sum, int64_t count) {
+  return count == 0 ? NAN : sum / static_cast<double>(count);
+}
+
+/// Averages of a tally.
+struct Averages {
+  explicit Averages(const Tally& tally)
+      : loss(ratio(tally.loss, tally.num_sequences)),
+        perplexity(std::exp(ratio(tally.negative_log_p, tally.num_symbols))),
+        kl_bits(to_bits(ratio(tally.kl, tally.num_sequences))),
+        ess(ratio(tally.ess, tally.num_sequences)),
+        rows(ratio(static_cast<double>(tally.num_rows), tally.num_particle_steps)),
+        has_particles(tally.num_particle_steps > 0) {}
+  double loss, perplexity, kl_bits, ess, rows;
+  bool has_particles;
+};
+
+bool fits(TrainGoal goal) { return goal != TrainGoal::kLearn; }
+bool learns(TrainGoal goal) { return goal != TrainGoal::kFit; }
+
+std::string score_text(const EpochReport& report, TrainGoal goal) {
+  std::string text;
+  if (fits(goal)) text = fmt::format("perplexity {:.4g}", report.perplexity);
+  if (learns(goal)) {
+    text += fmt::format("{}offset KL {:.3g} bits, ESS {:.0f} %", text.empty() ? "" : ", ",
+                        to_bits(report.offset_kl), 100 * report.dev_ess);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, double seconds) {
+  const Averages averages(report.train);
+  const bool is_start = report.epoch == 0;
+  Json json{{"epoch", report.epoch}, {"updates", report.total_updates}};
+  if (!is_start) json["loss"] = number(averages.loss);
+  if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
+  if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
+  if (!is_start && learns(goal)) json["kl_bits"] = number(averages.kl_bits);
+  if (learns(goal) && has_dev) {
+    json["dev_offset_kl_bits"] = number(to_bits(report.offset_kl));
+    json["dev_ess"] = number(report.dev_ess);
+  }
+  if (averages.has_particles) {
+    json["ess"] = number(averages.ess);
+    json["rows_per_particle_step"] = number(averages.rows);
+  }
+  if (!is_start) json["failed"] = report.train.num_failed;
+  if (has_dev && report.dev_failed > 0) json["dev_failed"] = report.dev_failed;
+  json["seconds"] = number(std::round(seconds * 1000) / 1000);
+  json["best"] = report.is_best;
+  return json.dump() + "\n";
+}
+
+Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t first_update) {
+  const Averages averages(progress.tally);
+  std::vector<std::string> details{fmt::format("loss {:.4g}", averages.loss)};
+  if (fits(goal)) details.push_back(fmt::format("perplexity {:.4g}", averages.perplexity));
+  if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
+  if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));
+  const int64_t to_come = progress.num_updates - progress.update +
+                          (progress.num_epochs - progress.epoch) * progress.num_updates;
+  const int64_t done = progress.total_updates - first_update + 1;
+  return {.done = static_cast<size_t>(progress.update),
+          .total = static_cast<size_t>(progress.num_updates),
+          .heading = fmt::format("epoch {:>{}}/{}", progress.epoch,
+                                 std::to_string(progress.num_epochs).size(), progress.num_epochs),
+          .details = std::move(details),
+          .part = ratio(static_cast<double>(done), done + to_come)};
+}
+
+std::string summary_of(const std::vector<EpochReport>& history, TrainGoal goal, int num_epochs) {
+  const auto best = std::find_if(history.rbegin(), history.rend(),
+                                 [](const EpochReport& report) { return report.is_best; });
+  if (best == history.rend() || std::isnan(best->dev_score)) {
+    const Averages averages(history.back().train);
+    return fmt::format("epoch {} of {} is done: loss {:.4g}", history.back().epoch, num_epochs,
+                       averages.loss);
+  }
+  const int last = history.back().epoch;
+  const std::string early =
+      last < num_epochs ? fmt::format(", stopped after epoch {}", last) : std::string();
+  if (best->epoch == 0) {
+    return fmt::format("no epoch of {} was better than the start{}: development {}", num_epochs,
+                       early, score_text(*best, goal));
+  }
+  return fmt::format("epoch {} of {} was the best{}: development {}", best->epoch, num_epochs,
+                     early, score_text(*best, goal));
+}
+
+}  // namespace scry::cli
