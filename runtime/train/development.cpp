@@ -104,7 +104,7 @@ void DevelopmentDivergence::measure(EpochReport& report) {
     }
     const Ensemble& ensemble = outcomes[i].ensemble;
     offset_kl += kl_divergence(ensemble, log_z);
-    kl += log_z - mean_log_weight(ensemble);
+    kl += ensemble.log_z - mean_log_weight(ensemble);  // never negative, as Tally::kl
     ess += ensemble.ess() / options_.particles;
     ++count;
   }

@@ -73,7 +73,7 @@ struct EpochReport {
   Tally train;
   double perplexity = NAN;  ///< per symbol, on the development set (fit, joint)
   double offset_kl = NAN;   ///< nats per sequence, on the development set (learn, joint)
-  double dev_kl = NAN;      ///< KL(q ‖ p), likewise
+  double dev_kl = NAN;      ///< KL(q ‖ p), likewise, with the sample's own log Ẑ
   double dev_ess = NAN;     ///< in parts of M (learn, joint)
   int64_t dev_failed = 0;   ///< development sequences left out: no particle had weight
   double dev_score = NAN;   ///< what early stopping compares, lower is better; NaN without a set

@@ -94,7 +94,8 @@ TEST_CASE("the summary names the best epoch and its score") {
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==
         "epoch 1 of 2 was the best: development perplexity 4.5");
   CHECK(summary_of(history, TrainGoal::kLearn, 9) ==
-        "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, ESS 25 "
+        "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, "
+        "KL(q||p) 2 bits, ESS 25 "
         "%");
   history[1].is_best = false;
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==
