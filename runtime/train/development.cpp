@@ -17,6 +17,17 @@ bool has_mass(const Outcome& outcome) {
   return false;
 }
 
+/// Over the particles: -E_q[d] (eq:grad), as nothing was resampled.
+double mean_log_weight(const Ensemble& ensemble) {
+  double total = 0;
+  int64_t count = 0;
+  for (size_t i = 0; i < ensemble.size(); ++i) {
+    total += ensemble.counts[i] * ensemble.particle_log_weight(i);
+    count += ensemble.counts[i];
+  }
+  return total / static_cast<double>(count);
+}
+
 }  // namespace
 
 uint64_t development_seed(const TrainOptions& options) {
@@ -74,7 +85,7 @@ void DevelopmentDivergence::measure(EpochReport& report) {
     options.trigger = Trigger::kEss;
     extra = sample_extra(program_, parameters_, inputs_, options);
   }
-  double kl = 0, ess = 0;
+  double offset_kl = 0, kl = 0, ess = 0;
   int64_t count = 0;
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const bool is_whole = has_mass(outcomes[i]);
@@ -91,13 +102,16 @@ void DevelopmentDivergence::measure(EpochReport& report) {
       ++report.dev_failed;
       continue;
     }
-    kl += kl_divergence(outcomes[i].ensemble, log_z);
-    ess += outcomes[i].ensemble.ess() / options_.particles;
+    const Ensemble& ensemble = outcomes[i].ensemble;
+    offset_kl += kl_divergence(ensemble, log_z);
+    kl += ensemble.log_z - mean_log_weight(ensemble);  // never negative, as Tally::kl
+    ess += ensemble.ess() / options_.particles;
     ++count;
   }
   if (count == 0)
     throw TrainingError("no sequence of it could be sampled: every particle has weight 0");
-  report.offset_kl = kl / static_cast<double>(count);
+  report.offset_kl = offset_kl / static_cast<double>(count);
+  report.dev_kl = kl / static_cast<double>(count);
   report.dev_ess = ess / static_cast<double>(count);
 }
 

@@ -31,8 +31,8 @@ class DevelopmentDivergence {
                         std::span<const TrainExample> examples, const TrainOptions& options,
                         Offset offset);
 
-  /// Fills offset_kl, dev_ess and dev_failed; offset_kl is the mean over those that did not fail,
-  /// and may be below 0. Throws TrainingError if none is left or a score is not a number.
+  /// Fills offset_kl, dev_kl, dev_ess and dev_failed; offset_kl is the mean over those that did not
+  /// fail, and may be below 0. Throws TrainingError if none is left or a score is not a number.
   void measure(EpochReport& report);
 
  private:

@@ -15,9 +15,7 @@ namespace {
 class ForestSampler {
  public:
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options)
-      : options_(options),
-        interpreter_(program, parameters, options),
-        recording_(program) {}
+      : options_(options), interpreter_(program, parameters, options), recording_(program) {}
 
   /// What is known of one sequence's particles.
   struct Sample {

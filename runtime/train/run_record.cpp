@@ -110,6 +110,7 @@ void visit_report(Visitor& visit, T& report) {
   visit("train", report.train);
   visit("perplexity", report.perplexity);
   visit("offset_kl", report.offset_kl);
+  visit("dev_kl", report.dev_kl);
   visit("dev_ess", report.dev_ess);
   visit("dev_failed", report.dev_failed);
   visit("dev_score", report.dev_score);
@@ -176,6 +177,7 @@ std::string options_json(const Program& program, const TrainOptions& options) {
   const AdamOptions& adam = options.adam;
   return Json{{"lambda", options.lambda},
               {"particles", options.particles},
+              {"select", options.selection == Selection::kKl ? "kl" : "offset-kl"},
               {"batch", options.batch},
               {"shard", options.shard},
               {"rate", adam.rate},

@@ -51,10 +51,10 @@ class Run {
     return {program_, state_.parameters, dev_, options_, offset};
   }
 
-  TrainResult train(std::vector<Goal> goals, Evaluate evaluate) {
+  TrainResult train(std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts) {
     if (dev_.empty()) evaluate = nullptr;
     Trainer trainer(program_, state_, identity_, hooks_, train_, std::move(goals),
-                    std::move(evaluate));
+                    std::move(evaluate), start_counts);
     const bool was_interrupted = trainer.run();
     return {std::move(state_.best), std::move(state_.history), was_interrupted};
   }
@@ -102,6 +102,10 @@ void check_has_proposal(const Program& program) {
   if (!program.has_proposal()) throw Error("this model has no proposal that could be learned");
 }
 
+double divergence_of(const EpochReport& report, const TrainOptions& options) {
+  return options.selection == Selection::kKl ? report.dev_kl : report.offset_kl;
+}
+
 }  // namespace
 
 TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,
@@ -110,10 +114,13 @@ TrainResult fit(const Program& program, const Parameters& start, std::span<const
   check_has_gradients(program);
   Run run(program, start, train, dev, options, hooks, "fit", {ParamGroup::kModel}, TagUse::kNeeded);
   ShardedObjective likelihood = run.make_likelihood();
-  return run.train({{ParamGroup::kModel, &likelihood}}, [&](EpochReport& report) {
-    measure_likelihood(likelihood, run.dev(), options, report);
-    report.dev_score = report.perplexity;
-  });
+  return run.train(
+      {{ParamGroup::kModel, &likelihood}},
+      [&](EpochReport& report) {
+        measure_likelihood(likelihood, run.dev(), options, report);
+        report.dev_score = report.perplexity;
+      },
+      StartCounts::kYes);
 }
 
 TrainResult learn(const Program& program, const Parameters& start, std::span<const Example> train,
@@ -126,10 +133,15 @@ TrainResult learn(const Program& program, const Parameters& start, std::span<con
   ShardedObjective divergence = run.make_divergence();
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kOnce);
-  return run.train({{ParamGroup::kProposal, &divergence}}, [&](EpochReport& report) {
-    development.measure(report);
-    report.dev_score = report.offset_kl;
-  });
+  // A proposal flatter than p has an offset KL that flatters it, as p̂ then has more distinct
+  // sequences: the untrained lookahead is no candidate.
+  return run.train(
+      {{ParamGroup::kProposal, &divergence}},
+      [&](EpochReport& report) {
+        development.measure(report);
+        report.dev_score = divergence_of(report, options);
+      },
+      StartCounts::kNo);
 }
 
 TrainResult fit_and_learn(const Program& program, const Parameters& start,
@@ -143,12 +155,14 @@ TrainResult fit_and_learn(const Program& program, const Parameters& start,
   ShardedObjective divergence = run.make_divergence();
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kEveryEpoch);
-  return run.train({{ParamGroup::kModel, &likelihood}, {ParamGroup::kProposal, &divergence}},
-                   [&](EpochReport& report) {
-                     const double loss = measure_likelihood(likelihood, run.dev(), options, report);
-                     development.measure(report);
-                     report.dev_score = loss + report.offset_kl;
-                   });
+  return run.train(
+      {{ParamGroup::kModel, &likelihood}, {ParamGroup::kProposal, &divergence}},
+      [&](EpochReport& report) {
+        const double loss = measure_likelihood(likelihood, run.dev(), options, report);
+        development.measure(report);
+        report.dev_score = loss + divergence_of(report, options);
+      },
+      StartCounts::kNo);
 }
 
 }  // namespace scry

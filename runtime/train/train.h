@@ -23,6 +23,14 @@ enum class Likelihood : uint8_t {
   kConditional,  ///< log p(y | x) = G_T - log Z, with sampled gradients
 };
 
+/// What makes an epoch of learn the best, on the development set.
+enum class Selection : uint8_t {
+  kOffsetKl,  ///< the offset KL of a sample of M particles, KL(p̂ ‖ p) (sec:metrics)
+  /// KL(q ‖ p). With few plausible taggings, a proposal flatter than p gives M particles more
+  /// distinct ones and so a lower offset KL, though its weights are worse; this one is not misled.
+  kKl,
+};
+
 struct TrainOptions {
   // What is minimized.
   Likelihood likelihood = Likelihood::kAuto;
@@ -30,9 +38,10 @@ struct TrainOptions {
   int particles = 32;   ///< M
   // How.
   int epochs = 3;    ///< at most; may be raised when a run is resumed
-  int patience = 3;  ///< stop after so many epochs without a better development score; 0: never
-  int batch = 16;    ///< sequences of a minibatch
-  int shard = 8;     ///< sequences that one thread takes; the result depends on it by rounding
+  int patience = 0;  ///< stop after so many epochs without a better development score; 0: never
+  Selection selection = Selection::kOffsetKl;
+  int batch = 16;  ///< sequences of a minibatch
+  int shard = 8;   ///< sequences that one thread takes; the result depends on it by rounding
   AdamOptions adam;
   std::vector<std::string> frozen;  ///< parameters that stay as they are
   uint64_t seed = 1;                ///< of the order of examples and of the draws
@@ -64,6 +73,7 @@ struct EpochReport {
   Tally train;
   double perplexity = NAN;  ///< per symbol, on the development set (fit, joint)
   double offset_kl = NAN;   ///< nats per sequence, on the development set (learn, joint)
+  double dev_kl = NAN;      ///< KL(q ‖ p), likewise, with the sample's own log Ẑ
   double dev_ess = NAN;     ///< in parts of M (learn, joint)
   int64_t dev_failed = 0;   ///< development sequences left out: no particle had weight
   double dev_score = NAN;   ///< what early stopping compares, lower is better; NaN without a set

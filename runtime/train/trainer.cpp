@@ -93,7 +93,7 @@ bool is_finished(const TrainState& state, const TrainOptions& options) {
 
 Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
                  const TrainHooks& hooks, std::span<const TrainExample> examples,
-                 std::vector<Goal> goals, Evaluate evaluate)
+                 std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts)
     : program_(program),
       state_(state),
       identity_(identity),
@@ -102,6 +102,7 @@ Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& i
       examples_(examples),
       goals_(std::move(goals)),
       evaluate_(std::move(evaluate)),
+      start_counts_(start_counts),
       prepare_(program, program.prepare.forward, state.parameters),
       saved_at_(std::chrono::steady_clock::now()) {
   for (const TrainExample& example : examples) lengths_.push_back(example.x.size());
@@ -114,8 +115,10 @@ bool Trainer::run() {
   if (state_.history.empty()) {
     EpochReport start;
     evaluate(start);
-    start.is_best = true;
-    state_.best_score = start.dev_score;
+    if (start_counts_ == StartCounts::kYes) {
+      start.is_best = true;
+      state_.best_score = start.dev_score;
+    }
     state_.history.push_back(start);
     if (hooks_.epoch) hooks_.epoch(start);
   }

@@ -30,13 +30,16 @@ std::vector<size_t> find_trained_blocks(const Program& program, std::span<const 
 /// Whether the run has had its epochs, or has not got better for too many of them.
 bool is_finished(const TrainState& state, const TrainOptions& options);
 
+/// Whether the start may be the best epoch.
+enum class StartCounts : uint8_t { kNo, kYes };
+
 class Trainer {
  public:
   /// The goals' objectives must be bound to `state.parameters`; of two, the model's comes first.
   /// The examples are not empty; their order counts.
   Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
           const TrainHooks& hooks, std::span<const TrainExample> examples, std::vector<Goal> goals,
-          Evaluate evaluate);
+          Evaluate evaluate, StartCounts start_counts = StartCounts::kYes);
 
   /// Trains until the run is finished, or until it is asked to stop; then returns true. Throws
   /// TrainingError; then the state is of no use, but the file is as it was last saved.
@@ -63,6 +66,7 @@ class Trainer {
   std::span<const TrainExample> examples_;
   std::vector<Goal> goals_;
   Evaluate evaluate_;
+  StartCounts start_counts_;
   BoundKernel prepare_;
   std::vector<size_t> lengths_;
   std::vector<TrainExample> minibatch_;

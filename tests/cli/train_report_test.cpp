@@ -31,6 +31,7 @@ EpochReport some_epoch(int epoch, double score, bool is_best) {
   report.train = some_tally();
   report.perplexity = score;
   report.offset_kl = score * std::log(2.0);
+  report.dev_kl = 2 * std::log(2.0);
   report.dev_ess = 0.25;
   report.dev_score = score;
   report.is_best = is_best;
@@ -48,10 +49,11 @@ std::vector<std::string> keys_of(const json& object) {
 TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal gives sense to") {
   const EpochReport report = some_epoch(2, 3.5, true);
   const std::string line = epoch_json(report, TrainGoal::kFitAndLearn, true, 1.25);
-  CHECK(line ==
-        "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
-        "\"kl_bits\":0.5,\"dev_offset_kl_bits\":3.5,\"dev_ess\":0.25,\"ess\":0.5,"
-        "\"rows_per_particle_step\":0.25,\"failed\":1,\"seconds\":1.25,\"best\":true}\n");
+  CHECK(
+      line ==
+      "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
+      "\"kl_bits\":0.5,\"dev_offset_kl_bits\":3.5,\"dev_kl_bits\":2.0,\"dev_ess\":0.25,\"ess\":0.5,"
+      "\"rows_per_particle_step\":0.25,\"failed\":1,\"seconds\":1.25,\"best\":true}\n");
   const json learn = json::parse(epoch_json(report, TrainGoal::kLearn, false, 1));
   CHECK(keys_of(learn) == std::vector<std::string>{"best", "epoch", "ess", "failed", "kl_bits",
                                                    "loss", "rows_per_particle_step", "seconds",
@@ -92,7 +94,8 @@ TEST_CASE("the summary names the best epoch and its score") {
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==
         "epoch 1 of 2 was the best: development perplexity 4.5");
   CHECK(summary_of(history, TrainGoal::kLearn, 9) ==
-        "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, ESS 25 "
+        "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, "
+        "KL(q||p) 2 bits, ESS 25 "
         "%");
   history[1].is_best = false;
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==

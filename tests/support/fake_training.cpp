@@ -1,5 +1,6 @@
 #include "tests/support/fake_training.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "runtime/philox.h"
@@ -122,6 +123,26 @@ FakeResult train_fake(const Program& program, const FakeRun& run) {
   Trainer trainer(program, result.state, identity, run.hooks, examples, goals, evaluate);
   result.was_interrupted = trainer.run();
   return result;
+}
+
+FakeRun small_run() {
+  FakeRun run;
+  run.options.batch = 4;
+  run.options.shard = 2;
+  run.options.threads = 1;
+  run.options.adam.rate = 0.02;
+  run.options.patience = 0;
+  run.options.save_seconds = INFINITY;
+  return run;
+}
+
+std::string failure_of(const FakeRun& run) {
+  try {
+    train_fake(fake_program(), run);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 std::string bits_of(const Program& program, const TrainState& state) {

@@ -54,6 +54,11 @@ struct FakeResult {
 RunIdentity fake_identity(const Program& program, const FakeRun& run);
 FakeResult train_fake(const Program& program, const FakeRun& run);
 
+/// 23 examples make 6 updates an epoch, without patience and with saves at the epochs' ends only.
+FakeRun small_run();
+/// What training throws; empty if nothing.
+std::string failure_of(const FakeRun& run);
+
 /// Every number of the state, for comparison to the bit.
 std::string bits_of(const Program& program, const TrainState& state);
 

@@ -22,6 +22,9 @@ Action declare_learn(CLI::App& app) {
       app, "--lambda", options->training.lambda, "between 0 and 1",
       [](double x) { return x >= 0 && x <= 1; }, "Minimize (1-lambda) KL(p||q) + lambda KL(q||p)");
   add_particles(app, *options);
+  add_choice(app, "--select", options->select, {"offset-kl", "kl"},
+             "The best epoch has the lowest of these on --dev: the offset KL of a sample of M "
+             "particles, or KL(q||p)");
   CLI::Option* both = app.add_flag("--joint", options->both,
                                    "Fit the model as well, in the same updates, which needs tags");
   add_objective(app, *options)->needs(both);

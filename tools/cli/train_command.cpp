@@ -175,7 +175,11 @@ class TrainCommand {
 
   void show(const TrainProgress& now) {
     introduce();
-    if (first_update_ == 0) first_update_ = now.total_updates;
+    if (first_update_ == 0) {
+      first_update_ = now.total_updates;
+      if (first_update_ > 1)
+        note(fmt::format("going on after update {} of epoch {}", now.update - 1, now.epoch));
+    }
     last_ = now;
     if (bar_.is_due()) bar_.show(progress_of(now, goal_, first_update_));
   }

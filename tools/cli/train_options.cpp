@@ -167,6 +167,7 @@ void settle(TrainCommandOptions& options) {
   check_paths(options);
   check_writable(options.output);
   options.training.checkpoint = options.output;
+  options.training.selection = options.select == "kl" ? Selection::kKl : Selection::kOffsetKl;
   options.training.likelihood = options.objective == "joint"         ? Likelihood::kJoint
                                 : options.objective == "conditional" ? Likelihood::kConditional
                                                                      : Likelihood::kAuto;

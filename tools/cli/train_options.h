@@ -10,7 +10,8 @@
 namespace scry::cli {
 
 struct TrainCommandOptions {
-  std::string train, dev, params, output, log, objective = "auto", precision = "float";
+  std::string train, dev, params, output, log, objective = "auto", select = "offset-kl",
+                                               precision = "float";
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE
   TrainOptions training;                ///< complete after settle()
 

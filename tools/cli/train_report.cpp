@@ -42,8 +42,9 @@ std::string score_text(const EpochReport& report, TrainGoal goal) {
   std::string text;
   if (fits(goal)) text = fmt::format("perplexity {:.4g}", report.perplexity);
   if (learns(goal)) {
-    text += fmt::format("{}offset KL {:.3g} bits, ESS {:.0f} %", text.empty() ? "" : ", ",
-                        to_bits(report.offset_kl), 100 * report.dev_ess);
+    text += fmt::format("{}offset KL {:.3g} bits, KL(q||p) {:.3g} bits, ESS {:.0f} %",
+                        text.empty() ? "" : ", ", to_bits(report.offset_kl), to_bits(report.dev_kl),
+                        100 * report.dev_ess);
   }
   return text;
 }
@@ -60,6 +61,7 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   if (!is_start && learns(goal)) json["kl_bits"] = number(averages.kl_bits);
   if (learns(goal) && has_dev) {
     json["dev_offset_kl_bits"] = number(to_bits(report.offset_kl));
+    json["dev_kl_bits"] = number(to_bits(report.dev_kl));
     json["dev_ess"] = number(report.dev_ess);
   }
   if (averages.has_particles) {

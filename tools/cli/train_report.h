@@ -17,8 +17,7 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
 /// What the bar shows after an update; `first_update` of all updates was the first of this process.
 Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t first_update);
 
-/// "epoch 2 of 3 was the best: development perplexity 8.12"; `first` and later epochs are reported,
-/// at least one.
+/// "epoch 2 of 3 was the best: development perplexity 8.12". The history is not empty.
 std::string summary_of(const std::vector<EpochReport>& history, TrainGoal goal, int num_epochs);
 
 }  // namespace scry::cli

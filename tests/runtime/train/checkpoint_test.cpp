@@ -213,7 +213,7 @@ TEST_CASE("a run goes on with its own options, data, goal and model only") {
           r.options.frozen = {"model.b", "model.a"};
         }) == "it was trained with --freeze nothing, not model.a,model.b" + advice);
   CHECK(with([](RunIdentity& r) { r.options.likelihood = Likelihood::kJoint; }) ==
-        "it was trained with --likelihood conditional, not joint" + advice);
+        "it was trained with --objective conditional, not joint" + advice);
   CHECK(with([](RunIdentity& r) { r.options.likelihood = Likelihood::kConditional; }).empty());
   CHECK(with([](RunIdentity& r) { r.data_hash = 2; }) ==
         "it was trained on other examples; give the same files or another output file");
