@@ -6,6 +6,7 @@
 #include "runtime/parameters_file.h"
 #include "runtime/train/run_record.h"
 #include "tests/catch.h"
+#include "tests/runtime/safetensors_layout.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/hand_hmm.h"
 #include "tests/support/temp_folder.h"
@@ -91,6 +92,38 @@ TEST_CASE("a checkpoint is a parameters file of the best parameters") {
   other.task.x = Alphabet::numbered(8);
   CHECK_THROWS_WITH(read_parameters(folder.file("c"), other),
                     Catch::Contains("made for another input alphabet"));
+}
+
+TEST_CASE(
+    "a checkpoint has the layout of safetensors files, as a reader of the tests' own sees it") {
+  const test::TempFolder folder;
+  const Program program = fake_program();
+  const TrainState state = odd_state(program);
+  write_checkpoint(folder.file("c"), program, fake_identity(program, {}), state);
+  const test::SafetensorsLayout layout =
+      test::read_safetensors_layout(test::read_bytes(folder.file("c")));
+  for (const char* key : {"scry.x", "scry.y", "scry.options", "scry.training"})
+    CHECK(layout.metadata.contains(key));
+  const auto check = [&](const std::string& name, const Block& block, const RealBuffer& values) {
+    CAPTURE(name);
+    REQUIRE(layout.tensors.contains(name));
+    const test::LayoutTensor& tensor = layout.tensors.at(name);
+    CHECK(tensor.dtype == (program.precision == Precision::kDouble ? "F64" : "F32"));
+    std::vector<int64_t> shape;
+    for (int axis = 0; axis < block.shape.rank(); ++axis) shape.push_back(block.shape[axis]);
+    CHECK(tensor.shape == shape);
+    std::vector<double> expected;
+    for (int64_t k = 0; k < block.shape.size(); ++k)
+      expected.push_back(values.get(block.offset + k));
+    CHECK(tensor.values() == expected);
+  };
+  for (const size_t index : fake_identity(program, {}).blocks) {
+    const Block& block = program.params[index];
+    check(block.name, block, state.best.values);
+    check("train.now." + block.name, block, state.parameters.values);
+    check("train.first." + block.name, block, state.adam.first);
+    check("train.second." + block.name, block, state.adam.second);
+  }
 }
 
 TEST_CASE("parameters that are not trained stand in the checkpoint once") {
