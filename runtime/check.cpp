@@ -90,16 +90,21 @@ class Checker {
            quantity.to_go * score.to_go;
   }
   /// Five points: error h⁴. A kink (ReLU, max) between the points shows as two slopes that differ;
-  /// then a smaller step steps over it.
+  /// then smaller steps step over it. A model with many units has many kinks close by.
   double finite_difference(const Quantity& quantity, const Block& block,
                            const std::vector<double>& direction) {
     const auto slope = [&](double h) {
       const auto at = [&](double by) { return value(quantity, block, direction, by); };
       return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
     };
-    const double wide = slope(1e-3), narrow = slope(1e-4);
-    const double agreement = std::abs(wide - narrow) / std::max(1.0, std::abs(narrow));
-    return agreement < 1e-8 ? wide : agreement < 1e-7 ? narrow : slope(1e-5);
+    double wide = slope(1e-3), agreement = 1e-8;
+    for (const double h : {1e-4, 1e-5, 1e-6, 1e-7}) {  // at 1e-7 rounding is still below 1e-6
+      const double narrow = slope(h);
+      if (std::abs(wide - narrow) < agreement * std::max(1.0, std::abs(narrow))) return wide;
+      wide = narrow;
+      agreement = 1e-7;
+    }
+    return wide;
   }
 
   const Program& program_;

@@ -42,16 +42,16 @@ struct TrainOptions {
   Selection selection = Selection::kOffsetKl;
   int batch = 16;  ///< sequences of a minibatch
   int shard = 8;   ///< sequences that one thread takes; the result depends on it by rounding
-  AdamOptions adam;
-  std::vector<std::string> frozen;  ///< parameters that stay as they are
-  uint64_t seed = 1;                ///< of the order of examples and of the draws
-  int threads = 0;                  ///< 0: all cores; the result does not depend on it
+  AdamOptions adam = {};
+  std::vector<std::string> frozen = {};  ///< parameters that stay as they are
+  uint64_t seed = 1;                     ///< of the order of examples and of the draws
+  int threads = 0;                       ///< 0: all cores; the result does not depend on it
   // What is kept.
-  std::string checkpoint;    ///< the file; empty: none
-  bool resume = false;       ///< from the checkpoint, if there is one
-  bool overwrite = false;    ///< replace a file that is there; else that is an error
-  double save_seconds = 30;  ///< between checkpoints within an epoch
-  int64_t save_updates = 0;  ///< likewise, in updates; 0: no limit
+  std::string checkpoint = {};  ///< the file; empty: none
+  bool resume = false;          ///< from the checkpoint, if there is one
+  bool overwrite = false;       ///< replace a file that is there; else that is an error
+  double save_seconds = 30;     ///< between checkpoints within an epoch
+  int64_t save_updates = 0;     ///< likewise, in updates; 0: no limit
 };
 
 /// "auto", "joint", "conditional".
