@@ -47,7 +47,7 @@ class Graph {
   NodeId find_output(std::string_view name) const;
 };
 
-/// The node is a position of its sequence for certain: t, T - 1 or 0.
+/// The node is a position of its sequence for certain: t or 0. (T - 1 is none if T = 0.)
 bool is_position(const Node& node);
 
 /// The axes of `op` over operands with these axes: every node varies with what its operands vary

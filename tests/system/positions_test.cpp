@@ -71,9 +71,9 @@ TEST_CASE("the position is t - 1, the length T, and the ends are where they are"
   struct Placed : Model {
     Placed() : Model(small_task(), state("h", 1)) {}
     Step step(const State& s, const Input& x, const Sym& y) const override {
-      const Sym code =
-          x.position() * 1000 + x.length() * 100 + x.is_first() * 10 + x.is_last() + y * 0;
-      return {.score = to_real(code), .state = {s["h"]}};
+      const Sym ends = x.is_first() * 10 + x.is_last() + y * 0;
+      return {.score = to_real(x.position()) * 1000 + to_real(x.length() * 100 + ends),
+              .state = {s["h"]}};
     }
   };
   const Program program = compiled(Placed());
@@ -112,6 +112,21 @@ TEST_CASE("Enzyme agrees about neighbours and indices beyond the ends", "[enzyme
   const NeighbourLookahead lookahead;
   check_gradients_of(compiled(neighbours, &lookahead, Differentiator::kEnzyme));
   check_gradients_of(compiled(Wild(), nullptr, Differentiator::kEnzyme));
+}
+
+TEST_CASE("a sequence longer than positions can count is refused, and says so") {
+  const Program program = compiled(Wild());
+  Parameters parameters = Parameters::fresh(program, 1);
+  const std::vector<int> x(static_cast<size_t>(kMaxLength) + 1, 0);
+  const std::string message = "16777217 symbols, but a sequence has at most 16777216";
+  const std::vector<SampleInput> inputs{x};
+  const std::vector<Outcome> outcomes =
+      sample(program, parameters, inputs, {.method = Method::kFilter});
+  REQUIRE(outcomes[0].error.has_value());
+  CHECK_THAT(outcomes[0].error->what(), Catch::Contains(message));
+  CHECK_THROWS_WITH(Replay(program, parameters).run(x, x), message);
+  const std::vector<Example> examples{{.x = x, .y = x, .symbols = {}, .tags = {}}};
+  CHECK_THROWS_WITH(fit(program, parameters, examples, {}), Catch::Contains(message));
 }
 
 TEST_CASE("a tag that is the next symbol is learned from the next symbol") {
