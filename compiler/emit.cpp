@@ -89,8 +89,17 @@ class FunctionEmitter {
     scopes_.back()[k] = result;
     return result;
   }
-  Value* index(NodeId id) {
+  Value* integer(NodeId id) {
     return b_.CreateSExt(value(id, f_.i64(0), f_.i64(0)), b_.getInt64Ty());
+  }
+  /// The node as an index among `count`: clamped to [0, T) if they are T and it is not known to be
+  /// there. Indices among other counts were found to be in range by their types.
+  Value* index(NodeId id, int count) {
+    Value* i = integer(id);
+    if (count != kLength || is_position(graph_[id])) return i;
+    Value* last = f_.last();
+    i = b_.CreateSelect(b_.CreateICmpSLT(i, last), i, last);
+    return b_.CreateSelect(b_.CreateICmpSGT(i, f_.i64(0)), i, f_.i64(0));
   }
 
   Value* load(NodeId id, Value* i, Value* j) {
@@ -129,14 +138,14 @@ class FunctionEmitter {
         return down ? value(n.in[0], f_.sum(i, start), j) : value(n.in[0], i, f_.sum(j, start));
       }
       case Op::kRow:
-        return value(n.in[0], index(n.in[1]), j);
+        return value(n.in[0], index(n.in[1], count_of_rows(n)), j);
       case Op::kElement:
-        return value(n.in[0], f_.i64(0), index(n.in[1]));
+        return value(n.in[0], f_.i64(0), index(n.in[1], count_of_rows(n)));
       case Op::kUpdateRow:
-        return b_.CreateSelect(b_.CreateICmpEQ(i, index(n.in[1])), value(n.in[2], f_.i64(0), j),
-                               value(n.in[0], i, j));
+        return b_.CreateSelect(b_.CreateICmpEQ(i, index(n.in[1], count_of_rows(n))),
+                               value(n.in[2], f_.i64(0), j), value(n.in[0], i, j));
       case Op::kOneHot:
-        return b_.CreateSelect(b_.CreateICmpEQ(j, index(n.in[0])), math_.number(1),
+        return b_.CreateSelect(b_.CreateICmpEQ(j, integer(n.in[0])), math_.number(1),
                                math_.number(0));
       default: {
         std::vector<Value*> operands;
@@ -145,6 +154,7 @@ class FunctionEmitter {
       }
     }
   }
+  int count_of_rows(const Node& n) const { return graph_[n.in[0]].type.shape[0]; }
   /// Element k of the node's elements in order.
   Value* flat(NodeId id, Value* k) {
     const Shape& shape = graph_[id].type.shape;
@@ -279,8 +289,8 @@ class FunctionEmitter {
       Value* amount = value(n.in[0], i, j);
       const Shape& target = n.type.shape;
       const bool scatter = n.op == Op::kScatter;
-      Value* to_i = scatter ? index(n.in[1]) : i;
-      Value* to_j = scatter && target.rank() == 1 ? index(n.in[1]) : j;
+      Value* to_i = scatter ? index(n.in[1], target[0]) : i;
+      Value* to_j = scatter && target.rank() == 1 ? to_i : j;
       add_to(f_.element_address(base_pointer(id), f_.real(), n.axes, target, to_i, to_j), amount);
     });
   }

@@ -169,9 +169,9 @@ LoopEmitter::Value LoopEmitter::load_index(Value base, Value at) {
   Value address = builder_->CreateInBoundsGEP(builder_->getInt32Ty(), base, at);
   return builder_->CreateSExt(load_fixed(builder_->getInt32Ty(), address), builder_->getInt64Ty());
 }
+LoopEmitter::Value LoopEmitter::last() { return load_index(slot(schedule_.last_slot), sequence); }
 LoopEmitter::Value LoopEmitter::dim(int size) {
-  if (size != kLength) return i64(size);
-  return sum(load_index(slot(schedule_.last_slot), sequence), i64(1));
+  return size == kLength ? sum(last(), i64(1)) : i64(size);
 }
 LoopEmitter::Value LoopEmitter::allocated(int size) {
   return size == kLength ? function_->getArg(2) : i64(size);

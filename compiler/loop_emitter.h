@@ -51,6 +51,8 @@ class LoopEmitter {
   Value i64(int64_t value);
   Value sum(Value a, Value b);
   Value product(Value a, Value b);
+  /// T - 1 at the current sequence.
+  Value last();
   /// A dimension at the current sequence; as memory is laid out.
   Value dim(int size);
   Value allocated(int size);

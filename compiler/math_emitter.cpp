@@ -175,7 +175,8 @@ MathEmitter::Value MathEmitter::sigmoid(Value a) {
 MathEmitter::Value MathEmitter::min(Value a, Value b) { return if_greater(a, b, b, a); }
 MathEmitter::Value MathEmitter::max(Value a, Value b) { return if_greater(b, a, b, a); }
 MathEmitter::Value MathEmitter::if_greater(Value a, Value b, Value then, Value otherwise) {
-  return b_.CreateSelect(b_.CreateFCmpOGT(a, b), then, otherwise);
+  Value greater = is_int(a) ? b_.CreateICmpSGT(a, b) : b_.CreateFCmpOGT(a, b);
+  return b_.CreateSelect(greater, then, otherwise);
 }
 MathEmitter::Value MathEmitter::if_equal(Value a, Value b, Value then, Value otherwise) {
   return b_.CreateSelect(b_.CreateFCmpOEQ(a, b), then, otherwise);

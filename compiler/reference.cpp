@@ -102,13 +102,19 @@ class Evaluator {
     return &values_[static_cast<size_t>(id)][offset(graph_[id].axes, graph_[id].type.shape, at)];
   }
 
+  /// The node as an index among `count`; clamped if they are T.
+  int index(NodeId id, int count, const At& at) const {
+    const int i = static_cast<int>(*element(id, at));
+    return count == kLength ? std::max(0, std::min(i, dim(kLength, at) - 1)) : i;
+  }
+
   void accumulate(const Node& node, const At& at, double* y) const {
     const double* a = element(node.in[0], at);
     const Shape& shape = graph_[node.in[0]].type.shape;
     if (node.op == Op::kSumAxes) {
       for (int64_t k = 0; k < extent_.stride(shape); ++k) y[k] += a[k];
     } else if (node.op == Op::kScatter) {
-      const auto row = static_cast<int64_t>(*element(node.in[1], at));
+      const int64_t row = index(node.in[1], node.type.shape[0], at);
       const int64_t width = extent_.stride(shape);
       for (int64_t k = 0; k < width; ++k) y[row * width + k] += a[k];
     } else {
@@ -195,15 +201,17 @@ class Evaluator {
         return store(
             [&](int i, int j) { return down ? read(0, i + start, j) : read(0, i, j + start); });
       }
-      case Op::kRow:
-        return store([&](int, int j) { return read(0, static_cast<int>(*in(1)), j); });
+      case Op::kRow: {
+        const int row = index(node.in[1], in_shape(0)[0], at);
+        return store([&](int, int j) { return read(0, row, j); });
+      }
       case Op::kElement:
-        *y = in(0)[static_cast<int>(*in(1))];
+        *y = in(0)[index(node.in[1], in_shape(0)[0], at)];
         return;
-      case Op::kUpdateRow:
-        return store([&](int i, int j) {
-          return i == static_cast<int>(*in(1)) ? read(2, 0, j) : read(0, i, j);
-        });
+      case Op::kUpdateRow: {
+        const int row = index(node.in[1], in_shape(0)[0], at);
+        return store([&](int i, int j) { return i == row ? read(2, 0, j) : read(0, i, j); });
+      }
       case Op::kOneHot:
         return store([&](int, int j) { return j == static_cast<int>(*in(0)) ? 1.0 : 0.0; });
       default:

@@ -196,7 +196,7 @@ class Scheduler {
       result_.last_slot = found->second;
     } else if (has_length) {
       result_.last_slot = static_cast<int>(result_.slots.size());
-      add_slot("last", SlotRole::kInput, Type::integer(0, int64_t{1} << 30), Axes::sequence());
+      add_slot("last", SlotRole::kInput, Type::integer(0, kMaxLength), Axes::sequence());
     }
   }
 

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <cstdint>
+#include <limits>
 
 namespace scry {
 namespace {
@@ -71,10 +72,14 @@ Operand::Operand(const Expr& expr, Where where) : expr(expr), where(where) {}
 Operand::Operand(double value, Where where)
     : expr(constant(Shape{}, {value}, where)), where(where) {}
 
-SymOperand::SymOperand(int value, Where where)
-    : sym(leaf(Op::kConst, Type::integer(value, int64_t{value} + 1),
-               {.data = std::make_shared<std::vector<double>>(1, value)}, where)),
-      where(where) {}
+Sym fixed_symbol(double value, Where where) {
+  if (value < std::numeric_limits<int32_t>::min() || value > std::numeric_limits<int32_t>::max()) {
+    throw ModelError(where, fmt::format("the symbol {:.0f} does not fit 32 bits", value));
+  }
+  const auto whole = static_cast<int64_t>(value);
+  return Sym(leaf(Op::kConst, Type::integer(whole, whole + 1),
+                  {.data = std::make_shared<std::vector<double>>(1, value)}, where));
+}
 
 Expr Expr::operator[](SymOperand i) const {
   want_defined(Operand(*this, i.where), "[]");
@@ -83,7 +88,7 @@ Expr Expr::operator[](SymOperand i) const {
 }
 
 Expr constant(Shape shape, std::vector<double> values, Where where) {
-  if (!shape.is_static() || shape.size() != static_cast<int64_t>(values.size())) {
+  if (!shape.is_positive() || shape.size() != static_cast<int64_t>(values.size())) {
     throw ModelError(where, fmt::format("constant: {} values do not fill the shape {}",
                                         values.size(), to_string(shape)));
   }
@@ -111,6 +116,9 @@ Expr softplus(Operand a) { return unary(Op::kSoftplus, a); }
 Expr sqrt(Operand a) { return unary(Op::kSqrt, a); }
 Expr min(Operand a, Operand b) { return binary(Op::kMin, a, b); }
 Expr max(Operand a, Operand b) { return binary(Op::kMax, a, b); }
+Expr clamp(Operand a, Operand low, Operand high) {
+  return binary(Op::kMin, Operand(binary(Op::kMax, a, low), a.where), high);
+}
 Expr ratio(Operand a, Operand b) { return binary(Op::kRatio, a, b); }
 Expr stop_gradient(Operand a) { return unary(Op::kStopGradient, a); }
 Expr to_real(SymOperand a) { return Expr(apply(Op::kToReal, {a.sym.node()}, {}, a.where)); }
@@ -235,6 +243,11 @@ Sym operator&&(SymOperand a, SymOperand b) {
 }
 Sym operator||(SymOperand a, SymOperand b) {
   return !SymOperand(binary(Op::kMul, SymOperand(!a, a.where), SymOperand(!b, b.where)), a.where);
+}
+Sym min(SymOperand a, SymOperand b) { return binary(Op::kMin, a, b); }
+Sym max(SymOperand a, SymOperand b) { return binary(Op::kMax, a, b); }
+Sym clamp(SymOperand a, SymOperand low, SymOperand high) {
+  return binary(Op::kMin, SymOperand(binary(Op::kMax, a, low), a.where), high);
 }
 Sym select(SymOperand condition, SymOperand a, SymOperand b) {
   return Sym(

@@ -1,6 +1,7 @@
 // What a model file computes with: Expr (a real tensor) and Sym (an integer such as a tag). Both
 // are immutable handles to nodes of an expression; trace() flattens them into a Graph.
 #pragma once
+#include <concepts>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -29,7 +30,11 @@ TracedPtr leaf(Op op, Type type, Attr attr, Where where);
 
 class Expr;
 class Parameter;
+class Sym;
 struct SymOperand;
+
+/// A fixed symbol. Throws ModelError if it does not fit 32 bits.
+Sym fixed_symbol(double value, Where where);
 
 /// An integer with a range known when the model is compiled: a symbol, tag or position.
 class Sym {
@@ -52,7 +57,7 @@ class Expr {
   const Shape& shape() const { return node_->type.shape; }
   int size() const { return static_cast<int>(shape().size()); }
 
-  /// Element i of a vector, or row i of a matrix.
+  /// Element i of a vector, or row i of a matrix. Of T elements or rows, i is clamped to [0, T).
   Expr operator[](SymOperand i) const;
 
  private:
@@ -69,7 +74,9 @@ struct Operand {
 };
 struct SymOperand {
   SymOperand(const Sym& sym, Where where = Where::here()) : sym(sym), where(where) {}  // NOLINT
-  SymOperand(int value, Where where = Where::here());                                  // NOLINT
+  template <std::integral Integer>
+  SymOperand(Integer value, Where where = Where::here())  // NOLINT
+      : sym(fixed_symbol(static_cast<double>(value), where)), where(where) {}
   Sym sym;
   Where where;
 };
@@ -96,6 +103,8 @@ Expr softplus(Operand a);
 Expr sqrt(Operand a);
 Expr min(Operand a, Operand b);
 Expr max(Operand a, Operand b);
+/// The nearest number to a in [low, high].
+Expr clamp(Operand a, Operand low, Operand high);
 /// condition ? a : b, for a comparison of symbols.
 Expr select(SymOperand condition, Operand a, Operand b);
 /// a > b ? then : otherwise, elementwise.
@@ -134,11 +143,13 @@ Expr concat(std::span<const Expr> parts, Where where = Where::here());
 /// Elements (of a vector) or columns (of a matrix) start … start + length - 1.
 Expr slice(Operand a, int start, int length);
 Expr slice_rows(Operand a, int start, int length);
-/// `matrix` with row i replaced by `row`.
+/// `matrix` with row i replaced by `row`. Of T rows, i is clamped to [0, T).
 Expr update_row(Operand matrix, SymOperand i, Operand row);
 Expr one_hot(SymOperand i, int size);
 
-// Arithmetic and comparisons of symbols; a comparison is 0 or 1.
+// Arithmetic and comparisons of symbols; a comparison is 0 or 1. Ranges are known when the model is
+// traced; a result that may not fit 32 bits, or a division that may be by 0 or of a negative
+// number, is refused.
 Sym operator+(SymOperand a, SymOperand b);
 Sym operator-(SymOperand a, SymOperand b);
 Sym operator*(SymOperand a, SymOperand b);
@@ -153,6 +164,15 @@ Sym operator>=(SymOperand a, SymOperand b);
 Sym operator&&(SymOperand a, SymOperand b);
 Sym operator||(SymOperand a, SymOperand b);
 Sym operator!(SymOperand a);
+Sym min(SymOperand a, SymOperand b);
+Sym max(SymOperand a, SymOperand b);
+/// The nearest symbol to a in [low, high], both ends included.
+Sym clamp(SymOperand a, SymOperand low, SymOperand high);
 Sym select(SymOperand condition, SymOperand a, SymOperand b);
+/// Of two fixed integers: a symbol, not a number.
+template <std::integral A, std::integral B>
+Sym select(SymOperand condition, A a, B b) {
+  return select(condition, SymOperand(a, condition.where), SymOperand(b, condition.where));
+}
 
 }  // namespace scry

@@ -39,6 +39,11 @@ std::string attributes(const Node& node) {
 
 }  // namespace
 
+bool is_position(const Node& node) {
+  const bool is_first = node.type.is_int() && node.type.lo == 0 && node.type.hi == 1;
+  return is_first || (node.op == Op::kInput && node.attr.name == "t");
+}
+
 Axes infer_axes(Op op, std::span<const Axes> in, const Attr& attr) {
   Axes axes;
   for (Axes a : in) axes = axes | a;

@@ -47,6 +47,9 @@ class Graph {
   NodeId find_output(std::string_view name) const;
 };
 
+/// The node is a position of its sequence for certain: t or 0. (T - 1 is none if T = 0.)
+bool is_position(const Node& node);
+
 /// The axes of `op` over operands with these axes: every node varies with what its operands vary
 /// with, except that kCandidates turns the tag axis into rows and sums name the axes they keep.
 Axes infer_axes(Op op, std::span<const Axes> in, const Attr& attr);

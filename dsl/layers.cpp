@@ -76,8 +76,9 @@ Expr attend(Operand query, Operand keys, Operand values) {
   const Where w = query.where;
   const auto at = [w](const Expr& expr) { return Operand(expr, w); };
   return report_at(w, "attend", [&] {
-    if (!query.expr.is_defined() || query.expr.shape().rank() != 1) {
-      throw ModelError(w, "the query must be a vector");
+    if (!query.expr.is_defined() || query.expr.shape().rank() != 1 ||
+        !query.expr.shape().is_static()) {
+      throw ModelError(w, "the query must be a vector of a fixed size");
     }
     if (!keys.expr.is_defined() || keys.expr.shape().rank() != 2 || !values.expr.is_defined() ||
         values.expr.shape().rank() != 2) {

@@ -2,8 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace scry {
 namespace {
+
+/// T - 1, which every kernel is given.
+Sym last_position(Where where) {
+  return Sym(leaf(Op::kInput, Type::integer(0, kMaxLength),
+                  {.name = "last", .axes = Axes::sequence()}, where));
+}
 
 State zero_state(const StateSpec& spec, Where where) {
   std::vector<Value> values;
@@ -32,6 +40,11 @@ Parameter ParamOwner::param(std::string name, Shape shape, Init init, Where wher
         where, fmt::format("the parameter '{}' has the shape {}; every size must be positive", name,
                            to_string(shape)));
   }
+  if (shape.size() > std::numeric_limits<int32_t>::max()) {
+    throw ModelError(where, fmt::format("the parameter '{}' has {} elements, which is more than "
+                                        "2³¹ - 1",
+                                        name, shape.size()));
+  }
   for (const auto& other : params_) {
     if (other->name == name) {
       throw ModelError(
@@ -49,6 +62,12 @@ std::vector<Expr> scan(Direction direction, const std::vector<int>& sizes,
   scan->direction = direction;
   std::vector<Expr> before;
   for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 1) {
+      throw ModelError(where,
+                       fmt::format("scan: component {} is declared with the size {}; it must "
+                                   "be positive",
+                                   i, sizes[i]));
+    }
     scan->previous.push_back(leaf(Op::kInput, Type::real({sizes[i]}),
                                   {.name = fmt::format("before.{}", i), .axes = Axes::sequence()},
                                   where));
@@ -84,16 +103,35 @@ Expr Encoding::all(const NameAt& name) const {
 }
 Expr Encoding::first(const NameAt& name) const { return all(name)[SymOperand(0, name.where)]; }
 Expr Encoding::last(const NameAt& name) const {
-  const Sym position(leaf(Op::kInput, Type::integer(0, 1 << 30),
-                          {.name = "last", .axes = Axes::sequence()}, name.where));
-  return all(name)[SymOperand(position, name.where)];
+  return all(name)[SymOperand(last_position(name.where), name.where)];
 }
 Expr Encoding::mean(const NameAt& name) const {
-  const Sym last(leaf(Op::kInput, Type::integer(0, 1 << 30),
-                      {.name = "last", .axes = Axes::sequence()}, name.where));
   const Where w = name.where;
-  const Expr length = to_real(SymOperand(SymOperand(last, w) + SymOperand(1, w), w));
-  return Operand(sum_rows(Operand(all(name), w)), w) / Operand(length, w);
+  const Expr count = to_real(SymOperand(length(w), w));
+  return Operand(sum_rows(Operand(all(name), w)), w) / Operand(count, w);
+}
+Sym Encoding::length(Where where) const {
+  return SymOperand(last_position(where), where) + SymOperand(1, where);
+}
+
+Sym Input::is_first(Where where) const {
+  return SymOperand(position_, where) == SymOperand(0, where);
+}
+Sym Input::is_last(Where where) const {
+  return SymOperand(position_, where) == SymOperand(last_position(where), where);
+}
+Expr Input::at(const NameAt& name, int offset) const {
+  if (offset == 0) return at(name);
+  const Where w = name.where;
+  if (offset <= -kMaxLength || offset >= kMaxLength) {
+    throw ModelError(w, fmt::format("at: the offset {} is beyond the ends of every sequence; they "
+                                    "have at most {} positions",
+                                    offset, kMaxLength));
+  }
+  const SymOperand there(SymOperand(position_, w) + SymOperand(offset, w), w);
+  const SymOperand last(last_position(w), w);
+  const SymOperand inside(offset > 0 ? there <= last : there >= SymOperand(0, w), w);
+  return select(inside, Operand(encoding_.all(name)[there], w), Operand(0.0, w));
 }
 
 Expr Candidates::operator[](const NameAt& name) const {

@@ -81,11 +81,14 @@ class Encoding {
 
   const std::vector<std::pair<std::string, Expr>>& features() const { return features_; }
   bool empty() const { return features_.empty(); }
-  /// The feature at every position: [T, d]. What start() and step() see.
+  // What start() and step() see of it.
+  /// The feature at every position: [T, d]. A row number is clamped to [0, T).
   Expr all(const NameAt& name) const;
   Expr first(const NameAt& name) const;
   Expr last(const NameAt& name) const;
   Expr mean(const NameAt& name) const;
+  /// T, the number of positions.
+  Sym length(Where where = Where::here()) const;
 
  private:
   std::vector<std::pair<std::string, Expr>> features_;
@@ -98,11 +101,18 @@ class Input : public Sym {
       : Sym(std::move(x)), position_(std::move(position)), encoding_(std::move(encoding)) {}
   /// The position t - 1, counted from 0.
   const Sym& position() const { return position_; }
+  /// T, the number of positions.
+  Sym length(Where where = Where::here()) const { return encoding_.length(where); }
+  Sym is_first(Where where = Where::here()) const;
+  Sym is_last(Where where = Where::here()) const;
   const Encoding& encoding() const { return encoding_; }
   /// The feature at this position.
   Expr at(const NameAt& name) const {
     return encoding_.all(name)[SymOperand(position_, name.where)];
   }
+  /// The feature `offset` positions later, or earlier if it is negative: at("e", +1) is the next.
+  /// Zeros beyond the ends.
+  Expr at(const NameAt& name, int offset) const;
 
  private:
   Sym position_;
@@ -132,7 +142,8 @@ class Candidates {
 /// An incremental scoring model: p(y|x) ∝ exp Σ_t g (eq:condit).
 class Model : public ParamOwner {
  public:
-  Model(Task task, StateSpec state) : task_(std::move(task)), state_(std::move(state)) {}
+  Model(Task task, StateSpec state, Where where = Where::here())
+      : task_(std::move(task)), state_(std::move(state)), where_(where) {}
 
   /// An encoding of all of x, written for one position whose symbol is `x`. None by default.
   virtual Encoding encode(const Sym& x) const;
@@ -142,16 +153,20 @@ class Model : public ParamOwner {
 
   const Task& task() const { return task_; }
   const StateSpec& state_spec() const { return state_; }
+  /// The line of the user's constructor, for errors that have no line of their own.
+  Where where() const { return where_; }
 
  private:
   Task task_;
   StateSpec state_;
+  Where where_;
 };
 
 /// A lookahead proposal q(y_t | …) ∝ exp(g + c) (eq:q-local) for a model.
 class Proposal : public ParamOwner {
  public:
-  explicit Proposal(StateSpec state) : state_(std::move(state)) {}
+  explicit Proposal(StateSpec state, Where where = Where::here())
+      : state_(std::move(state)), where_(where) {}
 
   /// s̄_T; zeros by default.
   virtual State end() const;
@@ -163,9 +178,11 @@ class Proposal : public ParamOwner {
   virtual Expr compat(const State& s, const State& later, const Candidates& all) const = 0;
 
   const StateSpec& state_spec() const { return state_; }
+  Where where() const { return where_; }
 
  private:
   StateSpec state_;
+  Where where_;
 };
 
 }  // namespace scry

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace scry {
 namespace {
@@ -46,9 +47,9 @@ constexpr std::array<OpInfo, kNumOps> kOps{{
     {"reshape", OpClass::kLayout, 1, "the same elements in another shape"},
     {"concat", OpClass::kLayout, -1, "[a; b; …]"},
     {"slice", OpClass::kLayout, 1, "a_{i:i+n}"},
-    {"row", OpClass::kIndexing, 2, "A_i"},
-    {"element", OpClass::kIndexing, 2, "a_i"},
-    {"update_row", OpClass::kIndexing, 3, "A, with row i replaced by v"},
+    {"row", OpClass::kIndexing, 2, "A_i, with i clamped to [0, T) where A has T rows"},
+    {"element", OpClass::kIndexing, 2, "a_i, likewise"},
+    {"update_row", OpClass::kIndexing, 3, "A, with row i replaced by v, likewise"},
     {"one_hot", OpClass::kIndexing, 1, "the unit vector e_i"},
     {"candidates", OpClass::kAxes, 1, "a for every tag, one row each"},
     {"at_tag", OpClass::kAxes, 1, "row y_t of A"},
@@ -56,6 +57,14 @@ constexpr std::array<OpInfo, kNumOps> kOps{{
     {"scatter", OpClass::kAxes, 2, "Σ e_i aᵀ over all axes but those named"},
     {"matmul_sum", OpClass::kAxes, 2, "Σ Aᵀ B over all axes but those named"},
 }};
+
+/// Every dimension is positive or T.
+bool is_shape(const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] < 1 && shape[axis] != kLength) return false;
+  }
+  return true;
+}
 
 /// A shape with T can only gain or lose dimensions of 1.
 bool can_reshape(const Shape& from, const Shape& to) {
@@ -77,10 +86,23 @@ class Rule {
 
   Type apply() const {
     check_arity();
+    const Type type = infer();
+    if (type.is_int()) {
+      want_32_bits(type);
+    } else {
+      want_countable(type.shape);
+    }
+    return type;
+  }
+
+ private:
+  Type infer() const {
     switch (op_) {
       case Op::kAdd:
       case Op::kSub:
       case Op::kMul:
+      case Op::kMin:
+      case Op::kMax:
         return in_[0].is_int() && in_[1].is_int() ? integer_arithmetic() : elementwise(0);
       case Op::kSelect:
         return select();
@@ -108,7 +130,7 @@ class Rule {
         return Type::real({shape(0)[1], shape(0)[0]});
       case Op::kReshape:
         want_real(0);
-        if (!can_reshape(shape(0), attr_.shape)) {
+        if (!is_shape(attr_.shape) || !can_reshape(shape(0), attr_.shape)) {
           fail(fmt::format("cannot reshape {} to {}", to_string(shape(0)), to_string(attr_.shape)));
         }
         return Type::real(attr_.shape);
@@ -131,10 +153,12 @@ class Rule {
         if (shape(2)[0] != shape(0)[1]) mismatch(0, 2);
         return in_[0];
       case Op::kOneHot:
+        if (attr_.i < 1) fail(fmt::format("one_hot: a vector cannot have {} elements", attr_.i));
         want_index(0, static_cast<int>(attr_.i));
         return Type::real({static_cast<int>(attr_.i)});
       case Op::kCandidates:
         want_real(0);
+        if (!shape(0).is_static()) fail("candidates: a state has no dimension of length T");
         return Type::real({static_cast<int>(attr_.i), static_cast<int>(shape(0).size())});
       case Op::kAtTag:
         want_rank(0, 2);
@@ -142,7 +166,7 @@ class Rule {
       case Op::kSumAxes:
         return in_[0];
       case Op::kScatter:
-        want_int(1);
+        want_index(1, attr_.shape[0]);
         return Type::real(attr_.shape);
       case Op::kMatMulSum:
         return Type::real({shape(0).last(), shape(1).last()});
@@ -151,7 +175,6 @@ class Rule {
     }
   }
 
- private:
   const char* name() const { return info(op_).name; }
   const Shape& shape(size_t i) const { return in_[i].shape; }
 
@@ -189,10 +212,35 @@ class Rule {
                        rank == 2 ? "matrix" : "vector", to_string(shape(i))));
     }
   }
-  /// An index is in range for certain, or the model is refused: kernels do not check again.
+  /// Kernels compute with 32 bits. The operands fit them, so that no range overflows its 64.
+  void want_32_bits(const Type& type) const {
+    constexpr auto kMin = int64_t{std::numeric_limits<int32_t>::min()};
+    constexpr auto kMax = int64_t{std::numeric_limits<int32_t>::max()};
+    if (type.lo >= kMin && type.hi - 1 <= kMax) return;
+    std::string operands;
+    for (const Type& in : in_) operands += (operands.empty() ? "" : " and a ") + to_string(in);
+    fail(
+        fmt::format("{} of a {} is a {}, which does not fit 32 bits; make the ranges smaller with "
+                    "%, min, max or clamp",
+                    name(), operands, to_string(type)));
+  }
+  void want_countable(const Shape& s) const {
+    if (!s.is_static() || s.size() <= std::numeric_limits<int32_t>::max()) return;
+    fail(fmt::format("{}: the shape {} has {} elements, which is more than 2³¹ - 1", name(),
+                     to_string(s), s.size()));
+  }
+  /// An index into a known number of rows is in range for certain, or the model is refused: kernels
+  /// do not check again. Into T rows it may be anything that is not wrong for every T: it is
+  /// clamped.
   void want_index(size_t i, int count) const {
     want_int(i);
-    if (count == kLength) return;  // positions are the runtime's, which keeps them below T
+    if (count == kLength) {
+      if (in_[i].hi > 0 && in_[i].lo < kMaxLength) return;
+      fail(fmt::format(
+          "{}: the index is a {}, but the T rows are numbered from 0 to T - 1, and T is "
+          "at most {}",
+          name(), to_string(in_[i]), kMaxLength));
+    }
     if (in_[i].lo < 0 || in_[i].hi > count) {
       fail(fmt::format("{}: the index is a {}, but there are {} rows", name(), to_string(in_[i]),
                        count));
@@ -219,6 +267,8 @@ class Rule {
     const auto [b_lo, b_hi] = std::pair(in_[1].lo, in_[1].hi - 1);
     if (op_ == Op::kAdd) return Type::integer(a_lo + b_lo, a_hi + b_hi + 1);
     if (op_ == Op::kSub) return Type::integer(a_lo - b_hi, a_hi - b_lo + 1);
+    if (op_ == Op::kMin) return Type::integer(std::min(a_lo, b_lo), std::min(a_hi, b_hi) + 1);
+    if (op_ == Op::kMax) return Type::integer(std::max(a_lo, b_lo), std::max(a_hi, b_hi) + 1);
     const auto [lo, hi] = std::minmax({a_lo * b_lo, a_lo * b_hi, a_hi * b_lo, a_hi * b_hi});
     return Type::integer(lo, hi + 1);
   }
@@ -252,6 +302,11 @@ class Rule {
     if (k != inner) mismatch(0, 1);
     return Type::real(vector ? Shape{n} : Shape{m, n});
   }
+  int joined(int a, int b) const {
+    const int64_t sum = int64_t{a} + b;
+    if (sum > std::numeric_limits<int32_t>::max()) fail("concat: the result is too long");
+    return static_cast<int>(sum);
+  }
   Type concat() const {
     if (in_.empty()) fail("concat: needs at least one operand");
     const int rank = shape(0).rank();
@@ -262,13 +317,13 @@ class Rule {
       if (i == 0) continue;
       const Shape& s = shape(i);
       if (rank == 1) {
-        out = Shape{out[0] + s[0]};
+        out = Shape{joined(out[0], s[0])};
       } else if (attr_.axis == 0) {
         if (s[1] != out[1]) mismatch(0, i);
-        out = Shape{out[0] + s[0], out[1]};
+        out = Shape{joined(out[0], s[0]), out[1]};
       } else {
         if (s[0] != out[0]) mismatch(0, i);
-        out = Shape{out[0], out[1] + s[1]};
+        out = Shape{out[0], joined(out[1], s[1])};
       }
     }
     return Type::real(out);

@@ -17,7 +17,8 @@ enum class Op : uint8_t {
   kParam,
   kConst,
   kScan,
-  // Elementwise on reals, with NumPy's broadcasting. Add, Sub, Mul and Select take integers too.
+  // Elementwise on reals, with NumPy's broadcasting. Add, Sub, Mul, Min, Max and Select take
+  // integers too.
   kAdd,
   kSub,
   kMul,
@@ -54,7 +55,7 @@ enum class Op : uint8_t {
   kReshape,
   kConcat,
   kSlice,
-  // Indexing by a symbol.
+  // Indexing by a symbol, which is clamped to [0, T) where there are T rows.
   kRow,
   kElement,
   kUpdateRow,

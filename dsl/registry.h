@@ -14,8 +14,18 @@ struct Bundle {
 
 /// What the linked model file registered; a null function if there is none.
 [[gnu::weak]] Bundle registered_model();
+/// The line of its SCRY_MODEL().
+[[gnu::weak]] Where registered_at();
+
+/// registered_model(), where an exception that says no line of its own gets registered_at().
+Bundle make_registered_model();
 
 }  // namespace scry
 
-/// Stands once in a model file, followed by a body that returns its Bundle.
-#define SCRY_MODEL() scry::Bundle scry::registered_model()
+/// Stands once in a program, in its model file, followed by a body that returns its Bundle. (Weak
+/// functions may be defined twice without a word; the place may not.)
+#define SCRY_MODEL()                                             \
+  extern const scry::Where scry_model_place;                     \
+  const scry::Where scry_model_place = scry::Where::here();      \
+  scry::Where scry::registered_at() { return scry_model_place; } \
+  scry::Bundle scry::registered_model()

@@ -4,45 +4,43 @@
 
 #include <sstream>
 
-#include "dsl/error.h"
-
 namespace scry {
 
-Alphabet::Alphabet(std::vector<std::string> symbols) {
-  for (std::string& symbol : symbols) add(std::move(symbol));
+Alphabet::Alphabet(std::vector<std::string> symbols, Where where) {
+  for (std::string& symbol : symbols) add(std::move(symbol), where);
 }
 
-Alphabet Alphabet::of(std::string_view symbols) {
+Alphabet Alphabet::of(std::string_view symbols, Where where) {
   Alphabet alphabet;
   std::istringstream words{std::string(symbols)};
-  for (std::string word; words >> word;) alphabet.add(std::move(word));
+  for (std::string word; words >> word;) alphabet.add(std::move(word), where);
   return alphabet;
 }
 
 Alphabet Alphabet::numbered(int size) {
   Alphabet alphabet;
-  for (int i = 0; i < size; ++i) alphabet.add(std::to_string(i));
+  for (int i = 0; i < size; ++i) alphabet.add(std::to_string(i), {});
   return alphabet;
 }
 
-int Alphabet::add(std::string symbol) {
-  if (symbol.empty()) throw Error("alphabet: a symbol is empty");
+int Alphabet::add(std::string symbol, Where where) {
+  if (symbol.empty()) throw ModelError(where, "alphabet: a symbol is empty");
   if (!ids_.emplace(symbol, size()).second) {
-    throw Error(fmt::format("alphabet: the symbol '{}' stands twice", symbol));
+    throw ModelError(where, fmt::format("alphabet: the symbol '{}' stands twice", symbol));
   }
   symbols_.push_back(std::move(symbol));
   return size() - 1;
 }
 
-Alphabet Alphabet::with_unknown(std::string symbol) const {
+Alphabet Alphabet::with_unknown(std::string symbol, Where where) const {
   Alphabet copy = *this;
-  copy.unknown_ = copy.add(std::move(symbol));
+  copy.unknown_ = copy.add(std::move(symbol), where);
   return copy;
 }
 
-Alphabet Alphabet::with_eos(std::string symbol) const {
+Alphabet Alphabet::with_eos(std::string symbol, Where where) const {
   Alphabet copy = *this;
-  copy.eos_ = copy.add(std::move(symbol));
+  copy.eos_ = copy.add(std::move(symbol), where);
   return copy;
 }
 

@@ -6,23 +6,25 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/error.h"
+
 namespace scry {
 
 /// A finite set of named symbols, numbered from 0 in the order given.
 class Alphabet {
  public:
   Alphabet() = default;
-  /// Throws Error if a symbol is empty or stands twice.
-  explicit Alphabet(std::vector<std::string> symbols);
+  /// Throws ModelError at the caller's line if a symbol is empty or stands twice; so do the others.
+  explicit Alphabet(std::vector<std::string> symbols, Where where = Where::here());
   /// The words of `symbols`, which white space separates: Alphabet::of("B I O").
-  static Alphabet of(std::string_view symbols);
+  static Alphabet of(std::string_view symbols, Where where = Where::here());
   /// n symbols named "0", "1", ….
   static Alphabet numbered(int size);
 
   /// A copy with one more symbol, that every unknown input symbol is read as.
-  Alphabet with_unknown(std::string symbol = "<unk>") const;
+  Alphabet with_unknown(std::string symbol = "<unk>", Where where = Where::here()) const;
   /// A copy with one more symbol that ends every sequence (fn:eos).
-  Alphabet with_eos(std::string symbol = "<eos>") const;
+  Alphabet with_eos(std::string symbol = "<eos>", Where where = Where::here()) const;
 
   int size() const { return static_cast<int>(symbols_.size()); }
   const std::string& name(int id) const;
@@ -34,7 +36,7 @@ class Alphabet {
   bool operator==(const Alphabet& other) const;
 
  private:
-  int add(std::string symbol);
+  int add(std::string symbol, Where where);
   std::vector<std::string> symbols_;
   std::unordered_map<std::string, int> ids_;
   std::optional<int> eos_, unknown_;

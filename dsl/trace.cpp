@@ -4,10 +4,10 @@
 
 #include <map>
 
+#include "dsl/ask.h"
+
 namespace scry {
 namespace {
-
-constexpr int64_t kMaxLength = int64_t{1} << 30;
 
 Sym int_input(std::string name, int64_t size, Axes axes) {
   return Sym(leaf(Op::kInput, Type::integer(0, size), {.name = std::move(name), .axes = axes}, {}));
@@ -31,7 +31,9 @@ class Tracer {
   Tracer(const Model& model, const Proposal* proposal) : model_(model), proposal_(proposal) {
     graphs_.task = model.task();
     if (model.task().x.size() == 0 || model.task().y.size() == 0) {
-      throw Error("the task has an empty alphabet: give Task{x, y} at least one symbol each");
+      throw ModelError(model.where(),
+                       "the task has an empty alphabet: give Task{x, y} at least "
+                       "one symbol each");
     }
     graphs_.state = model.state_spec();
     graphs_.has_proposal = proposal != nullptr;
@@ -44,11 +46,12 @@ class Tracer {
 
   ModelGraphs run() {
     trace_encoding();
-    graphs_.start = flatten(named(model_.start(encoding_).checked(graphs_.state, "the start state"),
-                                  graphs_.state, "s."));
+    const State start = ask("start", model_.where(), [&] { return model_.start(encoding_); });
+    graphs_.start =
+        flatten(named(start.checked(graphs_.state, "the start state"), graphs_.state, "s."));
     const State s = state_inputs(graphs_.state, "s.", Axes::prefix());
     const Sym y = int_input("y", num_tags(), Axes::tag());
-    const Step step = model_.step(s, x_, y);
+    const Step step = ask("step", model_.where(), [&] { return model_.step(s, x_, y); });
     check_scalar(step.score, step.where, "the step returns no score: set .score",
                  "the step's score");
     const State next = step.state.checked(graphs_.state, "the next state");
@@ -94,12 +97,12 @@ class Tracer {
 
   void trace_encoding() {
     const Sym x = int_input("x", graphs_.task.x.size(), Axes::sequence());
-    const Encoding encoding = model_.encode(x);
+    const Encoding encoding = ask("encode", model_.where(), [&] { return model_.encode(x); });
     std::vector<GraphValue> outputs;
     std::vector<std::pair<std::string, Expr>> seen;
     for (const auto& [name, value] : encoding.features()) {
       if (!value.is_defined() || value.shape().rank() != 1) {
-        throw ModelError(value.is_defined() ? value.node()->where : Where::here(),
+        throw ModelError(value.is_defined() ? value.node()->where : model_.where(),
                          fmt::format("the encoding '{}' must be a vector per position", name));
       }
       for (const auto& [other, size] : graphs_.features) {
@@ -120,17 +123,22 @@ class Tracer {
 
   void trace_proposal(const State& next, std::vector<GraphValue> outputs) {
     const State later = state_inputs(graphs_.later, "later.", Axes::sequence());
-    graphs_.end = flatten(
-        named(proposal_->end().checked(graphs_.later, "the end state"), graphs_.later, "later."));
-    const State back =
-        proposal_->back(later, x_).checked(graphs_.later, "the state that back returns");
+    const Where where = proposal_->where();
+    const State end = ask("end", where, [&] { return proposal_->end(); });
+    graphs_.end =
+        flatten(named(end.checked(graphs_.later, "the end state"), graphs_.later, "later."));
+    const State back = ask("back", where, [&] {
+                         return proposal_->back(later, x_);
+                       }).checked(graphs_.later, "the state that back returns");
     std::vector<GraphValue> back_outputs = named(back, graphs_.later, "next.");
-    const Expr to_go = proposal_->to_go(later, x_);
+    const Expr to_go = ask("to_go", where, [&] { return proposal_->to_go(later, x_); });
     check_scalar(to_go, back.where(), "to_go returns nothing", "to_go");
     back_outputs.push_back({"to_go", to_go.node()});
     graphs_.back = flatten(back_outputs);
 
-    const Expr compat = proposal_->compat(next, later, Candidates(next, num_tags()));
+    const Expr compat = ask("compat", where, [&] {
+      return proposal_->compat(next, later, Candidates(next, num_tags()));
+    });
     check_scalar(compat, back.where(), "compat returns nothing", "compat");
     outputs.push_back({"compat", compat.node()});
     graphs_.extend = flatten(outputs, Axes::prefix() | Axes::tag());

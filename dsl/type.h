@@ -9,6 +9,9 @@ namespace scry {
 
 /// A dimension that is the length T of the sequence at hand, known only at run time.
 inline constexpr int kLength = -1;
+/// The longest sequence. Positions are thus exact as floats, and sums and small multiples of them
+/// are integers of 32 bits.
+inline constexpr int kMaxLength = 1 << 24;
 
 /// A tensor shape of rank 0, 1 or 2. A dimension may be kLength.
 class Shape {
@@ -39,7 +42,7 @@ std::string to_string(const Shape& shape);
 
 enum class Kind : uint8_t { kReal, kInt };
 
-/// A value's type. Integers are scalars and lie in [lo, hi).
+/// A value's type. Integers are scalars and lie in [lo, hi), which fits 32 bits.
 struct Type {
   Kind kind = Kind::kReal;
   Shape shape = {};

@@ -37,6 +37,9 @@ void Batch::set_inputs(std::span<const std::span<const int>> inputs) {
   lengths_.clear();
   last_.clear();
   for (const std::span<const int> x : inputs) {
+    if (x.size() > static_cast<size_t>(kMaxLength)) {
+      throw Error(fmt::format("{} symbols, but a sequence has at most {}", x.size(), kMaxLength));
+    }
     lengths_.push_back(static_cast<int32_t>(x.size()));
     last_.push_back(static_cast<int32_t>(x.size()) - 1);
   }

@@ -23,6 +23,11 @@ void check_options(const Program& program, const SampleOptions& options) {
 }
 
 void check_input(const Program& program, const SampleInput& input, int64_t sequence) {
+  if (input.x.size() > static_cast<size_t>(kMaxLength)) {
+    throw SamplingError(
+        Trouble::kBadInput, sequence, 0,
+        fmt::format("{} symbols, but a sequence has at most {}", input.x.size(), kMaxLength));
+  }
   const auto length = static_cast<int>(input.x.size());
   const TagSets& allowed = input.allowed;
   if (!allowed.empty() &&

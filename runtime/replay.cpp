@@ -135,6 +135,9 @@ struct Replay::Impl {
   void check(std::span<const int> xs, std::span<const int> ys) const {
     if (xs.size() != ys.size())
       throw Error(fmt::format("{} symbols but {} tags", xs.size(), ys.size()));
+    if (xs.size() > static_cast<size_t>(kMaxLength)) {
+      throw Error(fmt::format("{} symbols, but a sequence has at most {}", xs.size(), kMaxLength));
+    }
     for (size_t t = 0; t < xs.size(); ++t) {
       if (xs[t] < 0 || xs[t] >= program.task.x.size() || ys[t] < 0 || ys[t] >= program.num_tags()) {
         throw Error(fmt::format(

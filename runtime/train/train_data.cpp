@@ -19,6 +19,9 @@ std::string find_fault(const Program& program, const Example& example, TagUse ta
     }
     return "";
   };
+  if (example.x.size() > static_cast<size_t>(kMaxLength)) {
+    return fmt::format("{} symbols, but a sequence has at most {}", example.x.size(), kMaxLength);
+  }
   std::string fault = outside("symbol", example.x, program.task.x.size());
   if (!fault.empty() || tags == TagUse::kIgnored) return fault;
   if (example.y.empty() && !example.x.empty()) return "it has no tags, and fitting needs them";

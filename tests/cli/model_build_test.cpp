@@ -101,6 +101,32 @@ TEST_CASE("a C++ error in a model file is one line at its place, with the full l
   CHECK(built_programs(box).empty());
 }
 
+TEST_CASE("a model file that tests a symbol with if is told to use select") {
+  const Sandbox box;
+  test::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
+  std::string text = kModel;
+  text.replace(text.find("    return {.score"), 4, "    if (y == 0) return {};\n    ");
+  test::write_text(box.path("wrong.cpp"), text);
+  const auto result = box.program("scry graph wrong.cpp");
+  CHECK(result.exit_code == 1);
+  REQUIRE(lines_of(result.err).size() == 2);
+  CHECK(
+      lines_of(result.err)[1].starts_with("wrong.cpp:11: a symbol has no value while the model is "
+                                          "traced"));
+  CHECK(lines_of(result.err)[1].find("use select(") != std::string::npos);
+}
+
+TEST_CASE("a model file with two SCRY_MODEL() is told both lines") {
+  const Sandbox box;
+  test::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
+  test::write_text(box.path("two.cpp"), kModel + std::string("SCRY_MODEL() { return {}; }\n"));
+  const auto result = box.program("scry graph two.cpp");
+  CHECK(result.exit_code == 1);
+  REQUIRE(lines_of(result.err).size() == 2);
+  CHECK(lines_of(result.err)[1].starts_with(
+      "two.cpp:16: there are two SCRY_MODEL(): leave one (the other is at line 15)"));
+}
+
 TEST_CASE("a file without SCRY_MODEL() is refused in one line") {
   const Sandbox box;
   test::write_text(box.path("none.cpp"), "#include <scry.h>\n");
@@ -112,6 +138,7 @@ TEST_CASE("a file without SCRY_MODEL() is refused in one line") {
 /// One program with a mistake for each case; the comment at a line's end names the case.
 const char* const kBadModels = R"(#include <scry.h>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 using namespace scry;
 
@@ -139,14 +166,22 @@ struct Bad : Model {
     if (is("vector")) return {.score = v + 1, .state = {s["h"]}};  // vector
     if (is("component")) return {.score = v[y], .state = {s["c"]}};  // component
     if (is("encoding")) return {.score = sum(x.at("e")), .state = {s["h"]}};  // encoding
+    if (is("integers")) return {.score = v[y * 70000 * 70000 % 2], .state = {s["h"]}};  // integers
+    if (is("throws")) throw std::out_of_range("no such row");
+    if (is("symbols")) {
+      const Sym n = clamp(min(y, 1) + max(0, x) - x.position(), 0, 1);
+      return {.score = select(n == y, v[n], 0.0), .state = {s["h"]}};
+    }
     if (is("gradient")) return {.score = stop_gradient(v)[y], .state = {s["h"]}};
     return {.score = v[y], .state = {s["h"]}};
   }
 };
 
-SCRY_MODEL() {
+SCRY_MODEL() {  // body
+  if (is("body")) throw std::runtime_error("no data");
   if (is("nothing")) return {};
-  if (is("alphabet")) return {std::make_shared<Bad>(Task{Alphabet::of("a"), Alphabet::of("0 0")})};
+  if (is("alphabet"))
+    return {std::make_shared<Bad>(Task{Alphabet::of("a"), Alphabet::of("0 0")})};  // alphabet
   return {std::make_shared<Bad>(Task{Alphabet::of("a"), Alphabet::of("0 1")})};
 }
 )";
@@ -163,8 +198,9 @@ TEST_CASE("every mistake in a model file is one line that starts with its place"
     }
     return std::string("?");
   };
-  for (const std::string mistake : {"name", "shape", "product", "state", "count", "range", "score",
-                                    "vector", "component", "encoding"}) {
+  for (const std::string mistake :
+       {"name", "shape", "product", "state", "count", "range", "score", "vector", "component",
+        "encoding", "alphabet", "integers", "body"}) {
     for (const std::string command : {"graph", "check"}) {
       const auto result = box.program("scry " + command + " 'my models/bad.cpp'",
                                       "SCRY_ENZYME=off MISTAKE=" + mistake);
@@ -175,6 +211,16 @@ TEST_CASE("every mistake in a model file is one line that starts with its place"
       CHECK(result.err.starts_with("my models/bad.cpp:" + line_of(mistake) + ": "));
     }
   }
+  CHECK(
+      box.program("scry check 'my models/bad.cpp'", "SCRY_ENZYME=off MISTAKE=symbols").exit_code ==
+      0);
+  // At the constructor: g++ says its last line where clang says that of Model(…).
+  const auto throws = box.program("scry graph 'my models/bad.cpp'", "MISTAKE=throws");
+  CHECK(throws.exit_code == 1);
+  CHECK(throws.err.starts_with("my models/bad.cpp:1"));
+  CHECK(throws.err.ends_with(": step() threw an exception: no such row\n"));
+  CHECK_THAT(box.program("scry graph 'my models/bad.cpp'", "MISTAKE=body").err,
+             Catch::Contains("SCRY_MODEL() threw an exception: no data"));
   CHECK(box.program("scry graph 'my models/bad.cpp'", "MISTAKE=nothing").err ==
         "my models/bad.cpp: its SCRY_MODEL() returns no model\n");
   const auto wrong = box.program("scry check --lengths 1-2 'my models/bad.cpp'",
@@ -185,9 +231,6 @@ TEST_CASE("every mistake in a model file is one line that starts with its place"
   CHECK(lines_of(wrong.out).back().starts_with(
       "2 of 2 gradients disagree with finite differences, first that of G_T by θ at length 1 by "
       "adjoint, for model.v"));
-  const auto alphabet = box.program("scry graph 'my models/bad.cpp'", "MISTAKE=alphabet");
-  CHECK(alphabet.exit_code == 1);
-  CHECK(alphabet.err == "scry: alphabet: the symbol '0' stands twice\n");
 }
 
 }  // namespace

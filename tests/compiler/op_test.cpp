@@ -86,7 +86,7 @@ std::vector<Case> cases() {
                               b.real("a", {3}, Axes::prefix())});
     });
   };
-  for (Op op : {Op::kIntDiv, Op::kMod, Op::kEqual, Op::kLess}) integers(op);
+  for (Op op : {Op::kIntDiv, Op::kMod, Op::kEqual, Op::kLess, Op::kMin, Op::kMax}) integers(op);
   add(Op::kToReal, "to_real", [](GraphBuilder& b) {
     return b.add(Op::kMul, {b.add(Op::kToReal, {b.integer("i", 4, Axes::prefix())}),
                             b.real("a", {3}, Axes::tag())});
@@ -158,6 +158,34 @@ std::vector<Case> cases() {
   add(Op::kRow, "row at a position", [](GraphBuilder& b) {
     return b.add(Op::kRow,
                  {b.real("a", {kLength, 6}, Axes::sequence()), b.integer("k", 2, Axes::prefix())});
+  });
+  const auto shifted = [](GraphBuilder& b, int by) {  // i - by, in [-by, 9 - by)
+    return b.add(Op::kSub, {b.integer("i", 9, Axes::prefix()), b.number(by)});
+  };
+  for (const int by : {0, 4}) {  // beyond the last row, and before the first
+    add(Op::kRow, fmt::format("row of T, shifted by {}", by), [&](GraphBuilder& b) {
+      return b.add(Op::kRow, {b.real("a", {kLength, 6}, Axes::sequence()), shifted(b, by)});
+    });
+    add(Op::kRow, fmt::format("row of T that is computed, shifted by {}", by),
+        [&](GraphBuilder& b) {
+          const NodeId a = b.real("a", {kLength, 6}, Axes::prefix());
+          return b.add(Op::kRow, {b.add(Op::kTanh, {a}), shifted(b, by)});
+        });
+    add(Op::kElement, fmt::format("element of T, shifted by {}", by), [&](GraphBuilder& b) {
+      return b.add(Op::kElement, {b.real("a", {kLength}, Axes::prefix()), shifted(b, by)});
+    });
+    add(Op::kUpdateRow, fmt::format("update_row of T, shifted by {}", by), [&](GraphBuilder& b) {
+      const NodeId updated = b.add(Op::kUpdateRow, {b.real("a", {kLength, 4}, Axes::sequence()),
+                                                    shifted(b, by), b.real("b", {4}, kPrefixTag)});
+      return b.add(Op::kSum, {b.add(Op::kTranspose, {b.add(Op::kTanh, {updated})})});
+    });
+  }
+  add(Op::kRow, "row of T at a fixed number", [](GraphBuilder& b) {
+    return b.add(Op::kRow, {b.real("a", {kLength, 6}, Axes::sequence()), b.number(5)});
+  });
+  add(Op::kRow, "row of T at the position", [](GraphBuilder& b) {
+    return b.add(Op::kRow, {b.real("a", {kLength, 6}, Axes::sequence()),
+                            b.integer("t", kMaxLength, Axes::sequence())});
   });
   add(Op::kElement, "element", [](GraphBuilder& b) {
     return b.add(

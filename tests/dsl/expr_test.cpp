@@ -148,6 +148,41 @@ TEST_CASE("symbols add, multiply, divide and compare within their ranges") {
   CHECK(select(x == 0, 0.0, tensor({3})).shape() == Shape{3});
 }
 
+TEST_CASE("min, max and clamp of symbols narrow their ranges, beside those of numbers") {
+  const Sym n = symbol(9);
+  const Expr e = tensor({4});
+  const Type three = Type::integer(0, 4);
+  CHECK(min(n, 3).node()->type == three);
+  CHECK(min(3, n).node()->type == three);
+  CHECK(max(0, n - 4).node()->type == Type::integer(0, 5));
+  CHECK(clamp(n + 1, 0, 3).node()->type == Type::integer(1, 4));
+  CHECK(clamp(n - 4, n - 6, 3).node()->type == Type::integer(-4, 4));
+  CHECK(min(e, 3).shape() == Shape{4});
+  CHECK(min(e, 3.0).shape() == Shape{4});
+  CHECK(max(0, e).shape() == Shape{4});
+  CHECK(clamp(e, -1, 1.5).shape() == Shape{4});
+  // A counter that stops at 3 fits a state of 4.
+  CHECK_NOTHROW(State{min(n % 4 + 1, 3)}.checked(symbol_state("count", 4), "the state"));
+}
+
+TEST_CASE("fixed integers are symbols whatever their C++ type, if they fit") {
+  const Sym n = symbol(9);
+  CHECK((n + size_t{2}).node()->type == Type::integer(2, 11));
+  CHECK((n + 2L).node()->type == Type::integer(2, 11));
+  CHECK(select(n == 0, 1, 0).node()->type == Type::integer(0, 2));
+  CHECK(FAILURE(n + 5000000000L) == "the symbol 5000000000 does not fit 32 bits");
+  CHECK(FAILURE(n < ~uint64_t{0}) == "the symbol 18446744073709551616 does not fit 32 bits");
+}
+
+TEST_CASE("arithmetic on positions fits 32 bits; a hash of wide symbols does not") {
+  const Sym t = symbol(kMaxLength), x = symbol(50000);
+  CHECK((t * 2 + 1).node()->type == Type::integer(1, 2 * int64_t{kMaxLength}));
+  CHECK((t * 100).node()->type.hi == int64_t{100} * kMaxLength - 99);
+  CHECK_THAT(FAILURE((x * 65537) % 1024), Catch::Contains("does not fit 32 bits"));
+  CHECK_THAT(FAILURE(t * t), Catch::Contains("make the ranges smaller"));
+  CHECK((x % 1024 * 65537 % 1024).node()->type == Type::integer(0, 1024));
+}
+
 TEST_CASE("ones and zeros are what they say") {
   CHECK(value_of(sum(ones({3, 4})[0])) == 4);
   CHECK(value_of(sum(zeros({3, 4})[0])) == 0);

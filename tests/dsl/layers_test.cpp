@@ -109,7 +109,7 @@ TEST_CASE("a feed-forward layer's error names the caller's line and the layer") 
 
 TEST_CASE("attention's errors name the caller's line") {
   const Expr query = tensor({4}), keys = tensor({kLength, 4});
-  CHECK(FAILURE(attend(keys, keys, keys)) == "attend: the query must be a vector");
+  CHECK(FAILURE(attend(keys, keys, keys)) == "attend: the query must be a vector of a fixed size");
   CHECK(FAILURE(attend(query, query, keys)) ==
         "attend: the keys and the values must be matrices, a row for each position");
   CHECK(FAILURE(attend(query, tensor({kLength, 3}), keys)) ==

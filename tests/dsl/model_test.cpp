@@ -106,6 +106,34 @@ TEST_CASE("an encoding is seen as a matrix of all positions, and at one") {
         "the encoding has no feature 'f'; does Model::encode return it?");
 }
 
+TEST_CASE("an input knows its place in the sequence, and its neighbours") {
+  const Input x(symbol("x", 3), symbol("t", kMaxLength), {{"e", tensor({kLength, 6})}});
+  const auto type = [](const Sym& sym) { return sym.node()->type; };
+  CHECK(type(x.position()) == Type::integer(0, kMaxLength));
+  CHECK(type(x.length()) == Type::integer(1, kMaxLength + 1));
+  CHECK(type(x.encoding().length()) == type(x.length()));
+  CHECK(type(x.is_first()) == Type::integer(0, 2));
+  CHECK(type(x.is_last()) == Type::integer(0, 2));
+  for (const int offset : {-3, -1, 0, +1, +7}) CHECK(x.at("e", offset).shape() == Shape{6});
+  CHECK(x.at("e", 0).node()->op == Op::kRow);
+  CHECK(x.at("e", +1).node()->where.line == __LINE__);
+  CHECK(FAILURE(x.at("f", +1)) == "the encoding has no feature 'f'; does Model::encode return it?");
+  CHECK(FAILURE(x.at("e", kMaxLength)) ==
+        "at: the offset 16777216 is beyond the ends of every sequence; they have at most 16777216 "
+        "positions");
+  CHECK_THAT(FAILURE(x.encoding().all("e")[-1]), Catch::Contains("numbered from 0 to T - 1"));
+}
+
+TEST_CASE("what no memory can hold is refused where it is declared") {
+  ParamOwner owner;
+  CHECK(FAILURE(owner.param("w", {100000, 100000}, Init::fill(0))) ==
+        "the parameter 'w' has 10000000000 elements, which is more than 2³¹ - 1");
+  const auto same = [](const std::vector<Expr>& before) { return before; };
+  CHECK(FAILURE(scan(Direction::kLeftToRight, {3, -1}, same)) ==
+        "scan: component 1 is declared with the size -1; it must be positive");
+  CHECK_THROWS_AS(constant({-2, -3}, std::vector<double>(6)), ModelError);
+}
+
 TEST_CASE("a scan runs its body along x from either end") {
   ParamOwner none;
   const Expr x = reshape(to_real(symbol("x", 9)), {1});

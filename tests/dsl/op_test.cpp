@@ -72,6 +72,29 @@ TEST_CASE("arithmetic of symbols follows their ranges") {
   CHECK(type_of(Op::kToReal, {symbol(0, 9)}) == real({}));
 }
 
+TEST_CASE("the smaller and the larger of two symbols have the range of what they can be") {
+  CHECK(type_of(Op::kMin, {symbol(0, 9), symbol(3, 4)}) == symbol(0, 4));
+  CHECK(type_of(Op::kMax, {symbol(-5, 9), symbol(0, 1)}) == symbol(0, 9));
+  CHECK(type_of(Op::kMin, {symbol(-5, 2), symbol(0, 9)}) == symbol(-5, 2));
+  CHECK_THROWS_AS(type_of(Op::kMin, {symbol(0, 9), real({})}), ModelError);
+}
+
+TEST_CASE("arithmetic of symbols that may not fit 32 bits is refused with what to do") {
+  constexpr int64_t kTop = int64_t{1} << 31;
+  CHECK(type_of(Op::kMul, {symbol(0, 32768), symbol(65536, 65537)}) == symbol(0, kTop - 65535));
+  CHECK(type_of(Op::kAdd, {symbol(0, kTop - 1), symbol(1, 2)}) == symbol(1, kTop));
+  CHECK(type_of(Op::kSub, {symbol(-kTop + 1, 0), symbol(0, 2)}) == symbol(-kTop, 0));
+  CHECK(FAILURE(type_of(Op::kMul, {symbol(0, 65536), symbol(65537, 65538)})) ==
+        "mul of a symbol in [0, 65536) and a symbol in [65537, 65538) is a symbol in [0, "
+        "4294967296), which does not fit 32 bits; make the ranges smaller with %, min, max or "
+        "clamp");
+  CHECK_THROWS_AS(type_of(Op::kAdd, {symbol(0, kTop), symbol(1, 2)}), ModelError);
+  CHECK_THROWS_AS(type_of(Op::kSub, {symbol(-kTop, 0), symbol(0, 2)}), ModelError);
+  // The widest ranges there are: no range overflows on the way to the refusal.
+  CHECK_THROWS_AS(type_of(Op::kMul, {symbol(-kTop, kTop), symbol(-kTop, kTop)}), ModelError);
+  CHECK_THROWS_AS(type_of(Op::kSub, {symbol(-kTop, kTop), symbol(-kTop, kTop)}), ModelError);
+}
+
 TEST_CASE("a division of symbols that could be by zero is refused") {
   CHECK(FAILURE(type_of(Op::kIntDiv, {symbol(0, 5), symbol(0, 3)})) ==
         "int_div: needs a ≥ 0 and b > 0, got a symbol in [0, 5) and a symbol in [0, 3)");
@@ -156,6 +179,32 @@ TEST_CASE("an index is certain to be in range, or refused") {
         "row: the index is a symbol in [0, 5), but there are 4 rows");
   CHECK_THROWS_AS(type_of(Op::kElement, {real({4}), symbol(-1, 3)}), ModelError);
   CHECK_THROWS_AS(type_of(Op::kElement, {real({4}), real({})}), ModelError);
+}
+
+TEST_CASE("an index into T rows is refused only if it is wrong for every T") {
+  for (const Type& index :
+       {symbol(-1, 1), symbol(-7, 9), symbol(5, 6), symbol(0, kMaxLength + 9)}) {
+    CHECK(type_of(Op::kRow, {real({kLength, 3}), index}) == real({3}));
+    CHECK(type_of(Op::kElement, {real({kLength}), index}) == real({}));
+    CHECK(type_of(Op::kUpdateRow, {real({kLength, 3}), index, real({3})}) == real({kLength, 3}));
+  }
+  CHECK(FAILURE(type_of(Op::kRow, {real({kLength, 3}), symbol(-3, 0)})) ==
+        "row: the index is a symbol in [-3, 0), but the T rows are numbered from 0 to T - 1, and T "
+        "is at most 16777216");
+  CHECK_THROWS_AS(type_of(Op::kElement, {real({kLength}), symbol(-1, 0)}), ModelError);
+  CHECK_THROWS_AS(type_of(Op::kElement, {real({kLength}), symbol(kMaxLength, kMaxLength + 1)}),
+                  ModelError);
+  CHECK_THROWS_AS(type_of(Op::kUpdateRow, {real({kLength, 3}), symbol(-1, 0), real({3})}),
+                  ModelError);
+}
+
+TEST_CASE("a shape that no tensor can have is refused") {
+  CHECK_THROWS_AS(type_of(Op::kReshape, {real({6})}, {.shape = {-2, -3}}), ModelError);
+  CHECK_THROWS_AS(type_of(Op::kReshape, {real({1})}, {.shape = {kLength}}), ModelError);
+  CHECK_THROWS_AS(type_of(Op::kOneHot, {symbol(0, 2)}, {.i = kLength}), ModelError);
+  CHECK(FAILURE(type_of(Op::kMul, {real({70000, 1}), real({70000})})) ==
+        "mul: the shape [70000, 70000] has 4900000000 elements, which is more than 2³¹ - 1");
+  CHECK_THROWS_AS(type_of(Op::kConcat, {real({2000000000}), real({2000000000})}), ModelError);
 }
 
 TEST_CASE("update_row takes a row of the matrix's width") {

@@ -11,7 +11,7 @@ namespace scry::test {
 namespace {
 
 constexpr double kMaxBound = 20;
-constexpr int kTags = 3, kShortest = 2;  // of kSmallExtent
+constexpr int kTags = 3;  // of kSmallExtent
 
 class Generator {
  public:
@@ -229,35 +229,34 @@ class Generator {
         Op::kSlice, {a}, bound(a),
         {.i = static_cast<int64_t>(start), .j = static_cast<int64_t>(length), .axis = axis});
   }
-  /// A symbol below `size`.
+  /// A symbol below `size`; one that may be anything but surely negative, if that is T.
   NodeId index(int size) {
     const NodeId id = integers_[below(integers_.size())];
+    if (size == kLength) return node(id).type.hi > 0 ? id : integers_[1];
     if (node(id).type.lo >= 0 && node(id).type.hi <= size) return id;
     const NodeId whole = node(id).type.lo >= 0 ? id : integers_[1];
     const NodeId result = b_.add(Op::kMod, {whole, b_.number(size)});
     bounds_.resize(b_.graph.nodes.size(), 0);
     return result;
   }
-  static int count_of(int dimension) { return dimension == kLength ? kShortest : dimension; }
   NodeId indexing() {
     switch (below(4)) {
       case 0: {
         const NodeId a = of_rank(1);
-        return make(Op::kElement, {a, index(count_of(shape(a)[0]))}, bound(a));
+        return make(Op::kElement, {a, index(shape(a)[0])}, bound(a));
       }
       case 1: {
         const NodeId a = of_rank(2);
         const NodeId v = pick([&](NodeId id) { return shape(id) == Shape{shape(a)[1]}; });
         if (v < 0) return -1;
-        return make(Op::kUpdateRow, {a, index(count_of(shape(a)[0])), v},
-                    std::max(bound(a), bound(v)));
+        return make(Op::kUpdateRow, {a, index(shape(a)[0]), v}, std::max(bound(a), bound(v)));
       }
       case 2:
         if (chance(0.7)) return -1;
         return make(Op::kOneHot, {index(4)}, 1, {.i = 4});
       default: {
         const NodeId a = of_rank(2);
-        return make(Op::kRow, {a, index(count_of(shape(a)[0]))}, bound(a));
+        return make(Op::kRow, {a, index(shape(a)[0])}, bound(a));
       }
     }
   }
@@ -291,8 +290,8 @@ class Generator {
       bounds_.resize(b_.graph.nodes.size(), 0);
       return make(Op::kToReal, {a}, static_cast<double>(node(a).type.hi));
     }
-    constexpr Op kOps[]{Op::kAdd, Op::kSub,   Op::kMul,  Op::kIntDiv,
-                        Op::kMod, Op::kEqual, Op::kLess, Op::kSelect};
+    constexpr Op kOps[]{Op::kAdd,   Op::kSub,  Op::kMul,    Op::kIntDiv, Op::kMod,
+                        Op::kEqual, Op::kLess, Op::kSelect, Op::kMin,    Op::kMax};
     const Op op = kOps[below(std::size(kOps))];
     const Type x = node(a).type, y = node(b).type;
     if ((op == Op::kIntDiv || op == Op::kMod) && (x.lo < 0 || y.lo <= 0)) return -1;

@@ -1,8 +1,9 @@
 #include "tests/support/run_kernel.h"
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <limits>
+#include <span>
 
 #include "compiler/codegen.h"
 #include "compiler/enzyme.h"
@@ -27,37 +28,49 @@ Compiled::Compiled(std::vector<KernelPlan> plans, Precision precision, int num_t
 Values Compiled::run(const std::string& name, const Extent& extent, const Values& inputs) const {
   for (const KernelPlan& plan : plans_) {
     if (plan.name != name) continue;
-    return precision_ == Precision::kDouble ? run_as<double>(plan, extent, inputs)
-                                            : run_as<float>(plan, extent, inputs);
+    const auto run_with = [&](GuardedBuffer::Guard guard) {
+      return precision_ == Precision::kDouble ? run_as<double>(plan, extent, inputs, guard)
+                                              : run_as<float>(plan, extent, inputs, guard);
+    };
+    run_with(GuardedBuffer::Guard::kBegin);
+    return run_with(GuardedBuffer::Guard::kEnd);
   }
   throw Error("no kernel " + name);
 }
 
 template <class Real>
-Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs) const {
+Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs,
+                        GuardedBuffer::Guard guard) const {
   KernelCall call{extent.num_rows, extent.num_sequences, extent.max_length(),
                   extent.sequence_of_row.data(), nullptr};
-  // Scratch holds NaN, so that a kernel that reads what it did not write is caught.
-  std::vector<std::vector<Real>> reals(plan.slots.size());
-  std::vector<std::vector<int32_t>> integers(plan.slots.size());
+  std::vector<GuardedBuffer> buffers;
   std::vector<void*> args;
+  const auto values_of = [&]<class Element>(size_t i, Element) {
+    const auto size = static_cast<size_t>(plan.slots[i].num_elements(call, num_tags_));
+    return std::span(static_cast<Element*>(args[i]), size);
+  };
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    const size_t size = static_cast<size_t>(slot.num_elements(call, num_tags_));
+    const size_t element = slot.kind == Kind::kInt ? sizeof(int32_t) : sizeof(Real);
+    const auto size = static_cast<size_t>(slot.num_elements(call, num_tags_));
+    args.push_back(buffers.emplace_back(size * element, guard).data());
     const bool given = slot.role == SlotRole::kInput || slot.role == SlotRole::kSeed;
     const bool zero = slot.role == SlotRole::kGradient || slot.role == SlotRole::kZeroed;
+    const auto fill = [&](auto to, auto nothing) {
+      std::fill(to.begin(), to.end(), nothing);
+      if (!given || (slot.kind == Kind::kInt && !inputs.contains(slot.name))) return;
+      const std::vector<double>& from = inputs.at(slot.name);
+      std::transform(from.begin(), from.end(), to.begin(),
+                     [](double x) { return static_cast<decltype(nothing)>(x); });
+    };
     if (slot.kind == Kind::kInt) {
-      integers[i].assign(size, -1);
+      fill(values_of(i, int32_t{}), int32_t{-1});
       if (slot.name == "last") {
-        for (size_t k = 0; k < size; ++k) integers[i][k] = extent.lengths[k] - 1;
-      } else if (given && inputs.contains(slot.name)) {
-        integers[i].assign(inputs.at(slot.name).begin(), inputs.at(slot.name).end());
+        for (size_t k = 0; k < size; ++k) values_of(i, int32_t{})[k] = extent.lengths[k] - 1;
       }
-      args.push_back(integers[i].data());
     } else {
-      reals[i].assign(size, zero ? Real{0} : std::numeric_limits<Real>::quiet_NaN());
-      if (given) reals[i].assign(inputs.at(slot.name).begin(), inputs.at(slot.name).end());
-      args.push_back(reals[i].data());
+      // Scratch holds NaN, so that a kernel that reads what it did not write is caught.
+      fill(values_of(i, Real{}), zero ? Real{0} : std::numeric_limits<Real>::quiet_NaN());
     }
   }
   call.args = args.data();
@@ -66,10 +79,11 @@ Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Valu
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
     if (slot.role != SlotRole::kOutput && slot.role != SlotRole::kGradient) continue;
+    const auto keep = [&](auto values) { results[slot.name].assign(values.begin(), values.end()); };
     if (slot.kind == Kind::kInt) {
-      results[slot.name].assign(integers[i].begin(), integers[i].end());
+      keep(values_of(i, int32_t{}));
     } else {
-      results[slot.name].assign(reals[i].begin(), reals[i].end());
+      keep(values_of(i, Real{}));
     }
   }
   return results;

@@ -7,6 +7,7 @@
 #include "compiler/jit.h"
 #include "compiler/kernel_plan.h"
 #include "compiler/reference.h"
+#include "tests/support/guarded_buffer.h"
 
 namespace scry::test {
 
@@ -15,12 +16,14 @@ class Compiled {
  public:
   Compiled(std::vector<KernelPlan> plans, Precision precision, int num_tags);
 
-  /// Runs the kernel `name`. `inputs` holds inputs and seeds; gradients start from 0.
+  /// Runs the kernel `name`. `inputs` holds inputs and seeds; gradients start from 0. A kernel that
+  /// touches memory outside its buffers crashes.
   Values run(const std::string& name, const Extent& extent, const Values& inputs) const;
 
  private:
   template <class Real>
-  Values run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs) const;
+  Values run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs,
+                GuardedBuffer::Guard guard) const;
 
   std::vector<KernelPlan> plans_;
   Precision precision_;

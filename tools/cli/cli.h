@@ -6,7 +6,7 @@ namespace scry::cli {
 
 /// Runs the command that argv names. The exit code is 0, 1 (data, model or run-time error) or
 /// 2 (usage error); an error is one line on standard error.
-/// `make_model` is the linked model file's registered_model, or null in the scry command itself.
+/// `make_model` makes the linked model file's model; it is null in the scry command itself.
 int run(int argc, const char* const* argv, Bundle (*make_model)());
 
 }  // namespace scry::cli

@@ -10,6 +10,7 @@
 #include "runtime/train/given_taggings.h"
 #include "tests/catch.h"
 #include "tests/support/lessons.h"
+#include "tests/support/neighbour_models.h"
 #include "tests/support/run_kernel.h"
 #include "tests/support/small_models.h"
 #include "tests/support/taggings.h"
@@ -30,10 +31,15 @@ std::vector<NamedProgram> programs(Precision precision, Differentiator different
   static const SmallTagger tagger;
   static const SmallLookahead lookahead;
   static const EncoderTagger encoder;
+  static const Neighbours neighbours;
+  static const NeighbourLookahead neighbour_lookahead;
+  static const Wild wild;
   const CompileOptions options{.precision = precision, .differentiator = differentiator};
   std::vector<NamedProgram> all;
   all.push_back({"small tagger", compile(tagger, lookahead, options)});
   all.push_back({"encoder", compile(encoder, options)});
+  all.push_back({"neighbours", compile(neighbours, neighbour_lookahead, options)});
+  all.push_back({"indices beyond the ends", compile(wild, options)});
   all.push_back({"lesson 1", compile(lesson_01(), options)});
   all.push_back({"lesson 2", compile(lesson_02(), options)});
   all.push_back({"lesson 3", compile(lesson_03(), options)});
