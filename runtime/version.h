@@ -1,6 +1,6 @@
 #pragma once
 
 namespace scry {
-/// Such as "0.1.0".
+/// Such as "0.2.0".
 const char* version();
 }  // namespace scry
