@@ -41,6 +41,7 @@ Alphabet Alphabet::with_unknown(std::string symbol) const {
 }
 
 Alphabet Alphabet::with_eos(std::string symbol) const {
+  if (eos_) throw Error(fmt::format("alphabet: '{}' ends sequences already", name(*eos_)));
   Alphabet copy = *this;
   copy.eos_ = copy.add(std::move(symbol));
   return copy;
