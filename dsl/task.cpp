@@ -39,6 +39,9 @@ Alphabet Alphabet::with_unknown(std::string symbol, Where where) const {
 }
 
 Alphabet Alphabet::with_eos(std::string symbol, Where where) const {
+  if (eos_) {
+    throw ModelError(where, fmt::format("alphabet: '{}' ends sequences already", name(*eos_)));
+  }
   Alphabet copy = *this;
   copy.eos_ = copy.add(std::move(symbol), where);
   return copy;

@@ -23,7 +23,10 @@ class Alphabet {
 
   /// A copy with one more symbol, that every unknown input symbol is read as.
   Alphabet with_unknown(std::string symbol = "<unk>", Where where = Where::here()) const;
-  /// A copy with one more symbol that ends every sequence (fn:eos).
+  /// A copy with one more symbol that ends every sequence (fn:eos). Where a task's two alphabets
+  /// have one, a model sees every input with x's EOS at its end, whose tag is y's EOS; elsewhere
+  /// that tag is impossible. Users write and read sequences without either. Throws ModelError if
+  /// there is one already.
   Alphabet with_eos(std::string symbol = "<eos>", Where where = Where::here()) const;
 
   int size() const { return static_cast<int>(symbols_.size()); }
@@ -45,6 +48,8 @@ class Alphabet {
 /// A tagging task: y_t ∈ y for each x_t ∈ x.
 struct Task {
   Alphabet x, y;
+  /// Whether sequences end with EOS; of a compiled model, both alphabets have one or neither.
+  bool has_eos() const { return x.eos() && y.eos(); }
 };
 
 }  // namespace scry

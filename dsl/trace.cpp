@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 #include "dsl/ask.h"
@@ -35,6 +36,7 @@ class Tracer {
                        "the task has an empty alphabet: give Task{x, y} at least "
                        "one symbol each");
     }
+    check_ends(model.task());
     graphs_.state = model.state_spec();
     graphs_.has_proposal = proposal != nullptr;
     add_params(model, ParamGroup::kModel, "model.");
@@ -55,7 +57,7 @@ class Tracer {
     check_scalar(step.score, step.where, "the step returns no score: set .score",
                  "the step's score");
     const State next = step.state.checked(graphs_.state, "the next state");
-    std::vector<GraphValue> outputs{{"score", step.score.node()}};
+    std::vector<GraphValue> outputs{{"score", end_at_eos(step.score, y).node()}};
     for (GraphValue& value : named(next, graphs_.state, "next.")) outputs.push_back(value);
     graphs_.step = flatten(outputs, Axes::prefix() | Axes::tag());
     if (proposal_ != nullptr) trace_proposal(next, std::move(outputs));
@@ -69,6 +71,27 @@ class Tracer {
   };
 
   int num_tags() const { return graphs_.task.y.size(); }
+
+  static void check_ends(const Task& task) {
+    if (task.x.eos().has_value() == task.y.eos().has_value()) return;
+    const bool in_x = task.x.eos().has_value();
+    throw Error(
+        fmt::format("the task's {} alphabet has an end and its {} alphabet has none: make both "
+                    "with_eos(), or neither",
+                    in_x ? "input" : "output", in_x ? "output" : "input"));
+  }
+
+  /// EOS is the tag of EOS and of nothing else (fn:eos). As a part of g this holds for whatever
+  /// samples, searches or trains.
+  Expr end_at_eos(const Expr& score, const Sym& y) const {
+    const Task& task = graphs_.task;
+    if (!task.has_eos()) return score;
+    const Where where = score.node()->where;
+    const Sym x_ends = SymOperand(x_, where) == SymOperand(*task.x.eos(), where);
+    const Sym y_ends = SymOperand(y, where) == SymOperand(*task.y.eos(), where);
+    return select(SymOperand(SymOperand(x_ends, where) == SymOperand(y_ends, where), where),
+                  Operand(score, where), Operand(-INFINITY, where));
+  }
 
   void add_params(const ParamOwner& owner, ParamGroup group, const std::string& prefix) {
     for (const auto& info : owner.params()) {

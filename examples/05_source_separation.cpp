@@ -3,26 +3,34 @@
 //
 // The state is a matrix with a row for each word: the state of a letter language model that has
 // read that word so far. A step reads and replaces row y_t alone. Which word a letter belongs to
-// shows in the letters that follow, so the lookahead matters. (The paper also scores the words'
-// ends at x_T = EOS; this lesson leaves that out.)
+// shows in the letters that follow, so the lookahead matters.
+//
+// Words also end. Both alphabets are made with_eos(), so that the model sees every input end with
+// x_T = EOS, tagged EOS (fn:eos), where all words must end together: that step's score is the
+// log-probability of termination in all of them.
 #include <scry.h>
 using namespace scry;
 
 struct Mixture : Model {
+  int num_words, eos;
   Embedding letter;
   Gru gru;
   Linear next;
 
-  Mixture(const Task& task, int d)
-      : Model(task, state("h", {task.y.size(), d})),
+  Mixture(const Task& task, int words, int d)
+      : Model(task, state("h", {words, d})),
+        num_words(words),
+        eos(*task.x.eos()),
         letter(*this, "letter", task.x.size(), d),
         gru(*this, "gru", d, d),
         next(*this, "next", d, task.x.size()) {}
 
   Step step(const State& s, const Input& x, const Sym& y) const override {
-    Expr word = s["h"][y];
-    return {.score = log_softmax(next(word))[x],
-            .state = {update_row(s["h"], y, gru(word, letter[x]))}};
+    Sym word = y % num_words;  // tags are 0 … J-1, and J is EOS, which belongs to no word
+    Expr h = s["h"][word], end = log_softmax(next(s["h"][0]))[eos];
+    for (int j = 1; j < num_words; ++j) end = end + log_softmax(next(s["h"][j]))[eos];
+    return {.score = select(x == eos, end, log_softmax(next(h))[x]),
+            .state = {update_row(s["h"], word, gru(h, letter[x]))}};
   }
 };
 
@@ -31,11 +39,11 @@ struct Lookahead : Proposal {
   Gru gru;
   Mlp c;
 
-  Lookahead(const Task& task, int d)
+  Lookahead(const Task& task, int words, int d)
       : Proposal(state("h", d)),
         letter(*this, "letter", task.x.size(), d),
         gru(*this, "gru", d, d),
-        c(*this, "c", {(task.y.size() + 1) * d, d, 1}) {}
+        c(*this, "c", {(words + 1) * d, d, 1}) {}
 
   State back(const State& later, const Input& x) const override {
     return {gru(later["h"], letter[x])};
@@ -46,7 +54,7 @@ struct Lookahead : Proposal {
 };
 
 SCRY_MODEL() {
-  Task task{Alphabet::of("a b c d e f g h i j k l m n o p q r s t u v w x y z"),
-            Alphabet::of("1 2")};
-  return {std::make_shared<Mixture>(task, 16), std::make_shared<Lookahead>(task, 16)};
+  Alphabet letters = Alphabet::of("a b c d e f g h i j k l m n o p q r s t u v w x y z");
+  Task task{letters.with_eos(), Alphabet::of("1 2").with_eos()};
+  return {std::make_shared<Mixture>(task, 2, 16), std::make_shared<Lookahead>(task, 2, 16)};
 }

@@ -26,8 +26,8 @@ class Checker {
         length_(length),
         random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
     for (int t = 0; t < length; ++t) {
-      x_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.task.x.size())));
-      y_.push_back(static_cast<int>(random_.word() % static_cast<uint32_t>(program.num_tags())));
+      x_.push_back(draw_symbol(program.task.x));
+      y_.push_back(draw_symbol(program.task.y));
     }
   }
 
@@ -53,6 +53,14 @@ class Checker {
   }
 
  private:
+  /// Any but EOS, which replaying adds.
+  int draw_symbol(const Alphabet& alphabet) {
+    const int count = alphabet.size() - (alphabet.eos() ? 1 : 0);
+    if (count < 1) throw Error("the alphabet has no symbol but its end");
+    const auto symbol = static_cast<int>(random_.word() % static_cast<uint32_t>(count));
+    return alphabet.eos() && symbol >= *alphabet.eos() ? symbol + 1 : symbol;
+  }
+
   Gradients differentiate(const Quantity& quantity) {
     Gradients gradients(program_);
     Replay replay(program_, parameters_);

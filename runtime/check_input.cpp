@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/end_of_sequence.h"
+
 namespace scry {
 
 void check_options(const Program& program, const SampleOptions& options) {
@@ -28,13 +30,15 @@ void check_input(const Program& program, const SampleInput& input, int64_t seque
         Trouble::kBadInput, sequence, 0,
         fmt::format("{} symbols, but a sequence has at most {}", input.x.size(), kMaxLength));
   }
+  const Task& task = program.task;
   const auto length = static_cast<int>(input.x.size());
   const TagSets& allowed = input.allowed;
   if (!allowed.empty() &&
       (allowed.length() != length || allowed.num_tags() != program.num_tags())) {
     throw SamplingError(Trouble::kBadInput, sequence, 0,
-                        fmt::format("{} symbols and {} tags, but constraints for {} and {}", length,
-                                    program.num_tags(), allowed.length(), allowed.num_tags()));
+                        fmt::format("{} symbols and {} tags, but constraints for {} and {}",
+                                    without_end(input.x, task.x).size(), program.num_tags(),
+                                    allowed.length(), allowed.num_tags()));
   }
   for (int step = 1; step <= length; ++step) {
     const int symbol = input.x[static_cast<size_t>(step - 1)];
@@ -43,8 +47,13 @@ void check_input(const Program& program, const SampleInput& input, int64_t seque
                           fmt::format("the symbol {} is outside the alphabet of {}", symbol,
                                       program.task.x.size()));
     }
+    if (const auto fault = explain_early_end(symbol, task.x); fault && step < length)
+      throw SamplingError(Trouble::kBadInput, sequence, step, *fault);
     bool any = allowed.empty();
-    for (int tag = 0; !any && tag < program.num_tags(); ++tag) any = allowed.allows(step, tag);
+    for (int tag = 0; !any && tag < program.num_tags(); ++tag) {
+      const bool fits = !task.has_eos() || (tag == task.y.eos()) == (step == length);
+      any = fits && allowed.allows(step, tag);
+    }
     if (!any) throw SamplingError(Trouble::kForbidden, sequence, step, "every tag is forbidden");
   }
 }

@@ -8,7 +8,7 @@ namespace scry {
 void check_options(const Program& program, const SampleOptions& options);
 
 /// Throws SamplingError, kBadInput or kForbidden, that names the step. `sequence` is the input's
-/// number.
+/// number. The input is an ended one (end_of_sequence.h).
 void check_input(const Program& program, const SampleInput& input, int64_t sequence);
 
 }  // namespace scry

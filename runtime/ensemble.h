@@ -44,7 +44,9 @@ struct Ensemble {
   /// Standard error of log_z: of one run, from its genealogy (genealogy.h); of pooled runs, from
   /// their scatter; 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam).
   std::optional<double> log_z_error;
-  std::vector<StepRecord> steps;  ///< T of them; none of pooled runs
+  /// T of them, and one more if EOS ends the sequence (fn:eos), which `tags` are without; none of
+  /// pooled runs.
+  std::vector<StepRecord> steps;
 
   size_t size() const { return log_weights.size(); }
   std::span<const int32_t> sequence(size_t i) const {

@@ -31,10 +31,10 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
                     bool with_steps) {
   const RunInfo& info = ensemble.info;
   Json rows, rows_per_particle_step;  // null
-  if (ensemble.steps.size() == static_cast<size_t>(ensemble.length)) {
+  if (ensemble.steps.size() >= static_cast<size_t>(ensemble.length)) {
     rows = ensemble.num_rows();
     const double width = std::max(info.particles, info.beam_width);
-    const double particle_steps = width * ensemble.length;
+    const double particle_steps = width * static_cast<double>(ensemble.steps.size());
     if (particle_steps > 0) {
       rows_per_particle_step = static_cast<double>(ensemble.num_rows()) / particle_steps;
     }

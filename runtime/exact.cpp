@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "runtime/check_input.h"
+#include "runtime/end_of_sequence.h"
 #include "runtime/search.h"
 #include "runtime/workers.h"
 
@@ -13,8 +14,9 @@ namespace {
 
 Ensemble answer(const Program& program, const Parameters& parameters, const SampleInput& input,
                 const SampleOptions& options) {
-  check_input(program, input, options.first_sequence);
-  const double count = count_taggings(input, program.num_tags());
+  const EndedInputs ended(program.task, std::span(&input, 1));
+  check_input(program, ended.front(), options.first_sequence);
+  const double count = count_taggings(input, program.task);
   if (count <= static_cast<double>(options.max_rows)) {
     SampleOptions all = options;
     all.method = Method::kEnumerate;
@@ -30,11 +32,13 @@ Ensemble answer(const Program& program, const Parameters& parameters, const Samp
 
 }  // namespace
 
-double count_taggings(const SampleInput& input, int num_tags) {
+double count_taggings(const SampleInput& input, const Task& task) {
   double count = 1;
-  for (int step = 1; step <= static_cast<int>(input.x.size()); ++step) {
+  const auto length = static_cast<int>(without_end(input.x, task.x).size());
+  for (int step = 1; step <= length; ++step) {
     int allowed = 0;
-    for (int tag = 0; tag < num_tags; ++tag) allowed += input.allowed.allows(step, tag) ? 1 : 0;
+    for (int tag = 0; tag < task.y.size(); ++tag)
+      allowed += task.y.eos() != tag && input.allowed.allows(step, tag) ? 1 : 0;
     count *= allowed;
   }
   return count;

@@ -15,6 +15,6 @@ Ensemble exact(const Program& program, const Parameters& parameters, const Sampl
                const SampleOptions& options = {});
 
 /// How many taggings the constraints leave; may be +∞.
-double count_taggings(const SampleInput& input, int num_tags);
+double count_taggings(const SampleInput& input, const Task& task);
 
 }  // namespace scry

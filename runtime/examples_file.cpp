@@ -2,173 +2,160 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <string_view>
+#include <algorithm>
+#include <optional>
 
+#include "runtime/end_of_sequence.h"
 #include "runtime/quote.h"
 
 namespace scry {
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const size_t start = text.find_first_not_of(separators);
-    if (start == std::string_view::npos) return words;
-    text.remove_prefix(start);
-    words.push_back(text.substr(0, text.find_first_of(separators)));
-    text.remove_prefix(words.back().size());
-  }
+/// A DataError that does not name the file yet.
+struct Fault {
+  int line;
+  std::string message;
+};
+
+std::string count_of(size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-class LineReader {
- public:
-  LineReader(const std::string& file, int line, const Task& task)
-      : place_(fmt::format("{}:{}: ", file, line)), line_(line), task_(task) {}
+using Words = std::vector<RawSequence::Word>;
 
-  Example read(std::string_view text) const {
-    const size_t tab = text.find('\t');
-    if (tab == std::string_view::npos) fail("there is no tab between symbols and tags");
-    const std::string_view symbols = text.substr(0, tab), tags = text.substr(tab + 1);
-    if (tags.find('\t') != std::string_view::npos) {
-      fail("there is more than one tab; a line is symbols, a tab, and tags");
-    }
-    Example example{numbers(symbols, task_.x, "input"), numbers(tags, task_.y, "output"),
-                    std::string(symbols), std::string(tags), line_};
-    const auto count = [](size_t n, const char* what) {
-      return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-    };
+/// Turns what stands in a file into numbers; throws Fault.
+class SequenceReader {
+ public:
+  explicit SequenceReader(const Task& task) : task_(task) {}
+
+  Example read_example(const RawSequence& raw) const {
+    check_form(raw);
+    check_tags(raw, "tags");
+    Example example{numbers(raw.symbols, task_.x, "input", false),
+                    numbers(raw.tags, task_.y, "output", false), raw.symbols_text, raw.tags_text,
+                    raw.line};
     if (example.x.size() != example.y.size()) {
-      fail(count(example.x.size(), "symbol") + " but " + count(example.y.size(), "tag"));
+      throw Fault{raw.line, count_of(example.x.size(), "symbol") + " but " +
+                                count_of(example.y.size(), "tag")};
     }
-    if (example.x.empty()) fail("there are no symbols");
     return example;
   }
 
- private:
-  [[noreturn]] void fail(const std::string& message) const { throw DataError(place_ + message); }
+  void read_input(const RawSequence& raw, bool constrained, InputLine& line) const {
+    line.line = raw.line;
+    line.symbols = raw.symbols_text;
+    check_form(raw);
+    line.x = numbers(raw.symbols, task_.x, "input", true);
+    if (!constrained) return;
+    check_tags(raw, "allowed tags");
+    const auto length = static_cast<int>(line.x.size());
+    Words sets = raw.tags;
+    if (sets.size() == line.x.size() + 1 && fits_end(sets.back().text)) sets.pop_back();
+    if (sets.size() != line.x.size()) {
+      throw Fault{raw.line,
+                  fmt::format("{} symbols but {} sets of allowed tags", length, sets.size())};
+    }
+    line.allowed = TagSets(length, task_.y.size());
+    for (int step = 1; step <= length; ++step) {
+      const RawSequence::Word& set = sets[static_cast<size_t>(step) - 1];
+      if (set.text != "*") line.allowed.allow_only(step, tags(set, step));
+    }
+  }
 
-  std::vector<int> numbers(std::string_view text, const Alphabet& alphabet,
-                           const char* which) const {
+ private:
+  static void check_form(const RawSequence& raw) {
+    if (!raw.error.empty()) throw Fault{raw.line, raw.error};
+    if (raw.symbols.empty()) throw Fault{raw.line, "there are no symbols"};
+  }
+
+  static void check_tags(const RawSequence& raw, const char* what) {
+    if (raw.has_tags) return;
+    throw Fault{raw.line, raw.in_columns
+                              ? fmt::format("there is no column of {}", what)
+                              : fmt::format("there is no tab between symbols and {}", what)};
+  }
+
+  [[noreturn]] static void fail(const RawSequence::Word& word, size_t step, bool name_step,
+                                const std::string& message) {
+    throw Fault{word.line, name_step ? fmt::format("step {}: {}", step, message) : message};
+  }
+
+  std::vector<int> numbers(const Words& words, const Alphabet& alphabet, const char* which,
+                           bool name_step) const {
     std::vector<int> ids;
-    for (std::string_view word : split(text, " ")) {
-      const std::optional<int> id = alphabet.find(word);
-      if (!id) fail(fmt::format("{} is not in the {} alphabet", quote(word), which));
-      ids.push_back(*id);
+    for (const RawSequence::Word& word : words) {
+      const size_t step = ids.size() + 1;
+      const std::optional<int> id = alphabet.find(word.text);
+      if (!id) {
+        fail(word, step, name_step,
+             fmt::format("{} is not in the {} alphabet", quote(word.text), which));
+      }
+      const std::optional<std::string> early = explain_early_end(*id, alphabet);
+      if (early && step < words.size()) fail(word, step, name_step, *early);
+      if (!early) ids.push_back(*id);
     }
     return ids;
   }
 
-  std::string place_;
-  int line_;
-  const Task& task_;
-};
-
-/// Reads one sequence to be tagged; throws DataError without the place.
-class InputReader {
- public:
-  InputReader(const Task& task, bool constrained) : task_(task), constrained_(constrained) {}
-
-  void read(std::string_view text, InputLine& line) const {
-    const size_t tab = text.find('\t');
-    line.symbols = text.substr(0, tab);
-    for (std::string_view word : split(line.symbols, " ")) {
-      const std::optional<int> id = task_.x.find(word);
-      if (!id) {
-        throw DataError(fmt::format("step {}: {} is not in the input alphabet", line.x.size() + 1,
-                                    quote(word)));
-      }
-      line.x.push_back(*id);
-    }
-    if (line.x.empty()) throw DataError("there are no symbols");
-    if (!constrained_) return;
-    if (tab == std::string_view::npos)
-      throw DataError("there is no tab between symbols and allowed tags");
-    const std::vector<std::string_view> sets = split(text.substr(tab + 1), " ");
-    if (sets.size() != line.x.size()) {
-      throw DataError(
-          fmt::format("{} symbols but {} sets of allowed tags", line.x.size(), sets.size()));
-    }
-    line.allowed = TagSets(static_cast<int>(sets.size()), task_.y.size());
-    for (size_t t = 0; t < sets.size(); ++t) {
-      if (sets[t] != "*") line.allowed.allow_only(static_cast<int>(t) + 1, tags(sets[t], t + 1));
-    }
+  /// Whether a set of allowed tags may stand beside EOS.
+  bool fits_end(std::string_view set) const {
+    return task_.y.eos() && (set == "*" || set == task_.y.name(*task_.y.eos()));
   }
 
- private:
-  std::vector<int> tags(std::string_view set, size_t step) const {
-    if (const std::optional<int> id = task_.y.find(set)) return {*id};
-    std::vector<int> ids;
-    for (std::string_view name : split(set, "|")) {
+  std::vector<int> tags(const RawSequence::Word& set, int step) const {
+    const auto number = [&](std::string_view name) {
       const std::optional<int> id = task_.y.find(name);
       if (!id) {
-        throw DataError(
-            fmt::format("step {}: {} is not in the output alphabet", step, quote(name)));
+        fail(set, static_cast<size_t>(step), true,
+             fmt::format("{} is not in the output alphabet", quote(name)));
       }
-      ids.push_back(*id);
+      if (const auto early = explain_early_end(*id, task_.y))
+        fail(set, static_cast<size_t>(step), true, *early);
+      return *id;
+    };
+    if (task_.y.find(set.text)) return {number(set.text)};
+    std::vector<int> ids;
+    for (std::string_view rest = set.text; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find('|'));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      if (!name.empty()) ids.push_back(number(name));
     }
     return ids;
   }
 
   const Task& task_;
-  bool constrained_;
 };
-
-/// Calls read(line number, text) for each line that is not blank. `name` is the file's, for
-/// messages.
-template <class Read>
-void read_stream(std::istream& stream, const std::string& name, Read read) {
-  std::string line;
-  bool any = false;
-  for (int number = 1; std::getline(stream, line); ++number) {
-    std::string_view text = line;
-    if (number == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a UTF-8 BOM
-    while (text.ends_with('\r')) text.remove_suffix(1);
-    if (text.find_first_not_of(" \t") == std::string_view::npos) continue;
-    any = true;
-    read(number, text);
-  }
-  if (stream.bad()) throw DataError(fmt::format("{} cannot be read", name));
-  if (!any) throw DataError(fmt::format("{}: there is no example in it", name));
-}
-
-template <class Read>
-void read_file(const std::string& path, Read read) {
-  if (path == "-") return read_stream(std::cin, "standard input", read);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw DataError(fmt::format("{} is a folder", path));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw DataError(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
-  read_stream(file, path, read);
-}
 
 }  // namespace
 
-std::vector<Example> read_examples(const std::string& path, const Task& task) {
-  const std::string name = path == "-" ? "standard input" : path;
+std::vector<Example> read_examples(const std::string& path, const Task& task,
+                                   const FileFormat& format) {
+  const TextFile file = read_text_file(path);
+  const SequenceReader reader(task);
   std::vector<Example> examples;
-  read_file(path, [&](int number, std::string_view text) {
-    examples.push_back(LineReader(name, number, task).read(text));
+  read_sequences(file, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
+    try {
+      examples.push_back(reader.read_example(raw));
+    } catch (const Fault& fault) {
+      throw DataError(fmt::format("{}:{}: {}", file.name, fault.line, fault.message));
+    }
   });
   return examples;
 }
 
-std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained) {
-  const InputReader reader(task, constrained);
+std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained,
+                                   const FileFormat& format) {
+  const TextFile file = read_text_file(path);
+  const SequenceReader reader(task);
   std::vector<InputLine> lines;
-  read_file(path, [&](int number, std::string_view text) {
+  const TagColumn tags = constrained ? TagColumn::kNeeded : TagColumn::kOptional;
+  read_sequences(file, format, tags, [&](const RawSequence& raw) {
     InputLine& line = lines.emplace_back();
-    line.line = number;
     try {
-      reader.read(text, line);
-    } catch (const DataError& error) {
-      line.error = error.what();
+      reader.read_input(raw, constrained, line);
+    } catch (const Fault& fault) {
+      line.line = fault.line;
+      line.error = fault.message;
     }
   });
   return lines;

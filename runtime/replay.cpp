@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "dsl/error.h"
+#include "runtime/end_of_sequence.h"
 #include "runtime/state_rows.h"
 
 namespace scry {
@@ -144,6 +145,10 @@ struct Replay::Impl {
             "step {}: the pair ({}, {}) is outside the alphabets of {} symbols and {} tags", t + 1,
             xs[t], ys[t], program.task.x.size(), program.num_tags()));
       }
+      for (const auto& fault :
+           {explain_early_end(xs[t], program.task.x), explain_early_end(ys[t], program.task.y)}) {
+        if (fault) throw Error(fmt::format("step {}: {}", t + 1, *fault));
+      }
     }
   }
 
@@ -183,9 +188,9 @@ struct Replay::Impl {
   }
 
   SequenceScore run(std::span<const int> xs, std::span<const int> ys) {
-    check(xs, ys);
-    x.assign(xs.begin(), xs.end());
-    y.assign(ys.begin(), ys.end());
+    check(without_end(xs, program.task.x), without_end(ys, program.task.y));
+    x = with_end(xs, program.task.x);
+    y = with_end(ys, program.task.y);
     last = static_cast<int32_t>(length()) - 1;
     positions.clear();
     for (int64_t t = 0; t < length(); ++t) positions.push_back(static_cast<int32_t>(t));

@@ -20,7 +20,8 @@ class Replay {
   Replay(const Program& program, Parameters& parameters);
   ~Replay();
 
-  /// Throws Error if the lengths differ or a symbol is out of range.
+  /// Where the task has an EOS, its step is a part of all scores. Throws Error if the lengths
+  /// differ, a symbol is out of range, or EOS stands before the end.
   SequenceScore run(std::span<const int> x, std::span<const int> y);
 
   /// Adds the gradient of a·G_T + b·log q(y|x) + c·Ĥ_0 of the last run, for θ and φ. The gradients'

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "runtime/check_input.h"
+#include "runtime/end_of_sequence.h"
 #include "runtime/interpreter.h"
 
 namespace scry {
@@ -26,15 +27,10 @@ Ensemble empty_tagging(const SampleOptions& options, int64_t sequence) {
   return make_population(options, sequence, 0)->finish(Forest(1), std::vector<RowId>{0});
 }
 
-}  // namespace
-
-const Ensemble& Outcome::value() const {
-  if (error) throw SamplingError(*error);
-  return ensemble;
-}
-
-std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
-                            std::span<const SampleInput> inputs, const SampleOptions& options) {
+/// Of ended inputs; so are the taggings.
+std::vector<Outcome> sample_ended(const Program& program, const Parameters& parameters,
+                                  std::span<const SampleInput> inputs,
+                                  const SampleOptions& options) {
   check_options(program, options);
   check_method(program, options);
   std::vector<Outcome> outcomes(inputs.size());
@@ -96,6 +92,21 @@ std::vector<Outcome> sample(const Program& program, const Parameters& parameters
     mine->run(batch_jobs(b));
     report(batch_jobs(b).size());
   });
+  return outcomes;
+}
+
+}  // namespace
+
+const Ensemble& Outcome::value() const {
+  if (error) throw SamplingError(*error);
+  return ensemble;
+}
+
+std::vector<Outcome> sample(const Program& program, const Parameters& parameters,
+                            std::span<const SampleInput> inputs, const SampleOptions& options) {
+  const EndedInputs ended(program.task, inputs);
+  std::vector<Outcome> outcomes = sample_ended(program, parameters, ended.all(), options);
+  for (Outcome& outcome : outcomes) drop_end(program.task, outcome.ensemble);
   return outcomes;
 }
 

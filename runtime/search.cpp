@@ -10,6 +10,7 @@
 
 #include "runtime/check_input.h"
 #include "runtime/check_score.h"
+#include "runtime/end_of_sequence.h"
 #include "runtime/stepper.h"
 
 namespace scry {
@@ -197,9 +198,12 @@ Best search_best_first(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SearchOptions& options) {
   if (!program.has_proposal())
     throw Error("best-first search needs a lookahead; the program has none");
-  check_input(program, input, options.sequence);
-  if (input.x.empty()) return {};
-  return BestFirstSearch(program, parameters, input, options).run();
+  const EndedInputs ended(program.task, std::span(&input, 1));
+  check_input(program, ended.front(), options.sequence);
+  if (ended.front().x.empty()) return {};
+  Best best = BestFirstSearch(program, parameters, ended.front(), options).run();
+  drop_end(program.task, best.tags);
+  return best;
 }
 
 }  // namespace scry

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "runtime/check_input.h"
+#include "runtime/end_of_sequence.h"
 #include "runtime/lattice.h"
 #include "runtime/search.h"
 
@@ -119,9 +120,10 @@ bool has_finite_states(const Program& program) {
 Best viterbi(const Program& program, const Parameters& parameters, const SampleInput& input,
              const SearchOptions& options) {
   check_finite(program);
-  check_input(program, input, options.sequence);
+  const EndedInputs ended(program.task, std::span(&input, 1));
+  check_input(program, ended.front(), options.sequence);
   const Lattice lattice =
-      build_lattice(program, parameters, input, options.sequence, options.max_rows);
+      build_lattice(program, parameters, ended.front(), options.sequence, options.max_rows);
   // The best arc of each row; of equals the first, which has the smallest tag.
   std::vector<std::vector<const Arc*>> choices(lattice.steps.size());
   std::vector<double> later{0.0};  // the best score-to-go of each row
@@ -152,6 +154,7 @@ Best viterbi(const Program& program, const Parameters& parameters, const SampleI
     best.log_score += arc.score;
     row = arc.to;
   }
+  drop_end(program.task, best.tags);
   return best;
 }
 
@@ -159,9 +162,10 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options) {
   check_options(program, options);
   check_finite(program);
-  check_input(program, input, options.first_sequence);
+  const EndedInputs ended(program.task, std::span(&input, 1));
+  check_input(program, ended.front(), options.first_sequence);
   const Lattice lattice =
-      build_lattice(program, parameters, input, options.first_sequence, options.max_rows);
+      build_lattice(program, parameters, ended.front(), options.first_sequence, options.max_rows);
   const PathSampler sampler(lattice, options.temperature);
   if (!std::isfinite(sampler.log_z()))
     throw Error(fmt::format("scores divided by the temperature {} are too large to add",
@@ -172,7 +176,7 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
   ensemble.info.temperature = options.temperature;
   ensemble.info.seed = options.seed;
   ensemble.info.sequence = options.first_sequence;
-  ensemble.length = static_cast<int>(input.x.size());
+  ensemble.length = static_cast<int>(ended.front().x.size());
   ensemble.log_z = sampler.log_z();
   ensemble.log_z_error = 0.0;
   for (const LatticeStep& step : lattice.steps) {
@@ -181,6 +185,7 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
     record.num_rows = step.num_rows();
   }
   fill_sequences(ensemble, sampler);
+  drop_end(program.task, ensemble);
   return ensemble;
 }
 

@@ -29,6 +29,11 @@ class TagSets {
   void allow_only(int step, std::initializer_list<int> tags) {
     allow_only(step, std::span(tags.begin(), tags.size()));
   }
+  /// One more position at the end, where only `tag` is allowed. Not for an empty one.
+  void append_only(int tag) {
+    allowed_.resize(allowed_.size() + static_cast<size_t>(num_tags_), 0);
+    allowed_[at(length(), tag)] = 1;
+  }
 
  private:
   size_t at(int step, int tag) const {

@@ -26,7 +26,7 @@ class Run {
         workers_(options.threads) {}
 
   TrainState& state() { return state_; }
-  std::span<const TrainExample> dev() const { return dev_; }
+  std::span<const TrainExample> dev() const { return dev_.examples; }
 
   ShardedObjective make_objective(const ObjectiveFactory& make) {
     return {program_, state_.parameters, options_.shard, workers_, make};
@@ -48,20 +48,19 @@ class Run {
     });
   }
   DevelopmentDivergence make_development_divergence(DevelopmentDivergence::Offset offset) const {
-    return {program_, state_.parameters, dev_, options_, offset};
+    return {program_, state_.parameters, dev(), options_, offset};
   }
 
   TrainResult train(std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts) {
-    if (dev_.empty()) evaluate = nullptr;
-    Trainer trainer(program_, state_, identity_, hooks_, train_, std::move(goals),
+    if (dev().empty()) evaluate = nullptr;
+    Trainer trainer(program_, state_, identity_, hooks_, train_.examples, std::move(goals),
                     std::move(evaluate), start_counts);
     const bool was_interrupted = trainer.run();
     return {std::move(state_.best), std::move(state_.history), was_interrupted};
   }
 
  private:
-  std::vector<TrainExample> check_data(std::span<const Example> given, TagUse tags,
-                                       ExampleSet set) const {
+  TrainData check_data(std::span<const Example> given, TagUse tags, ExampleSet set) const {
     const bool is_training = set == ExampleSet::kTraining;
     TrainData data = check_examples(program_, given, tags, set);
     if (is_training && data.examples.empty()) throw Error("there are no examples to train on");
@@ -71,7 +70,7 @@ class Run {
                               data.num_empty == 1 ? " is" : "s are"));
     }
     if (!is_training) sort_by_length(data.examples);
-    return std::move(data.examples);
+    return data;
   }
 
   RunIdentity identify(const char* goal, std::span<const ParamGroup> groups) const {
@@ -79,7 +78,7 @@ class Run {
     RunIdentity identity;
     identity.goal = goal;
     identity.blocks = find_trained_blocks(program_, groups, options_.frozen);
-    identity.data_hash = hash_examples(train_, dev_);
+    identity.data_hash = hash_examples(train_.examples, dev_.examples);
     identity.options = options_;
     return identity;
   }
@@ -87,7 +86,7 @@ class Run {
   const Program& program_;
   const TrainOptions& options_;
   const TrainHooks& hooks_;
-  std::vector<TrainExample> train_, dev_;
+  TrainData train_, dev_;
   RunIdentity identity_;
   TrainState state_;
   Workers workers_;

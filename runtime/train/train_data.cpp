@@ -4,30 +4,36 @@
 
 #include <algorithm>
 
+#include "runtime/end_of_sequence.h"
 #include "runtime/fnv_hash.h"
 
 namespace scry {
 namespace {
 
 /// What is wrong with the example; empty if nothing is.
-std::string find_fault(const Program& program, const Example& example, TagUse tags) {
-  const auto outside = [](const char* kind, const std::vector<int>& ids, int size) -> std::string {
+std::string find_fault(const Task& task, const Example& example, TagUse tags) {
+  const auto find = [](const char* kind, std::span<const int> ids,
+                       const Alphabet& alphabet) -> std::string {
     for (size_t t = 0; t < ids.size(); ++t) {
-      if (ids[t] >= 0 && ids[t] < size) continue;
-      return fmt::format("step {}: the {} {} is outside the alphabet of {}", t + 1, kind, ids[t],
-                         size);
+      if (ids[t] < 0 || ids[t] >= alphabet.size()) {
+        return fmt::format("step {}: the {} {} is outside the alphabet of {}", t + 1, kind, ids[t],
+                           alphabet.size());
+      }
+      if (const auto fault = explain_early_end(ids[t], alphabet))
+        return fmt::format("step {}: {}", t + 1, *fault);
     }
     return "";
   };
   if (example.x.size() > static_cast<size_t>(kMaxLength)) {
     return fmt::format("{} symbols, but a sequence has at most {}", example.x.size(), kMaxLength);
   }
-  std::string fault = outside("symbol", example.x, program.task.x.size());
+  const std::span<const int> x = without_end(example.x, task.x);
+  const std::span<const int> y = without_end(example.y, task.y);
+  std::string fault = find("symbol", x, task.x);
   if (!fault.empty() || tags == TagUse::kIgnored) return fault;
-  if (example.y.empty() && !example.x.empty()) return "it has no tags, and fitting needs them";
-  if (example.x.size() != example.y.size())
-    return fmt::format("{} symbols but {} tags", example.x.size(), example.y.size());
-  return outside("tag", example.y, program.num_tags());
+  if (y.empty() && !x.empty()) return "it has no tags, and fitting needs them";
+  if (x.size() != y.size()) return fmt::format("{} symbols but {} tags", x.size(), y.size());
+  return find("tag", y, task.y);
 }
 
 }  // namespace
@@ -38,14 +44,19 @@ TrainData check_examples(const Program& program, std::span<const Example> exampl
   for (size_t i = 0; i < examples.size(); ++i) {
     const Example& example = examples[i];
     const auto number = static_cast<int64_t>(i);
-    const std::string fault = find_fault(program, example, tags);
+    const std::string fault = find_fault(program.task, example, tags);
     if (!fault.empty()) throw ExampleError(number, fault, set);
-    if (example.x.empty()) {
+    std::span<const int> x = example.x, y = example.y;
+    if (program.task.has_eos()) {
+      x = data.ended.emplace_back(with_end(x, program.task.x));
+      y = data.ended.emplace_back(with_end(y, program.task.y));
+    }
+    if (x.empty()) {
       ++data.num_empty;
     } else if (tags == TagUse::kNeeded) {
-      data.examples.push_back({example.x, example.y, number});
+      data.examples.push_back({x, y, number});
     } else {
-      data.examples.push_back({example.x, {}, number});
+      data.examples.push_back({x, {}, number});
     }
   }
   return data;

@@ -1,5 +1,6 @@
 // Examples, checked, as training takes them.
 #pragma once
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -12,12 +13,15 @@ namespace scry {
 enum class TagUse : uint8_t { kNeeded, kIgnored };
 
 struct TrainData {
-  std::vector<TrainExample> examples;  ///< without empty ones; they point into the given ones
+  /// Without empty ones. They point into the given ones, or into `ended`.
+  std::vector<TrainExample> examples;
   int64_t num_empty = 0;
+  std::deque<std::vector<int>> ended;  ///< copies with EOS, where the task has it (fn:eos)
 };
 
-/// Throws ExampleError if a symbol or tag is outside its alphabet, or if tags are needed and are
-/// missing or not as many as symbols. Where tags are ignored, the examples have none.
+/// Throws ExampleError if a symbol or tag is outside its alphabet, if EOS stands before the end, or
+/// if tags are needed and are missing or not as many as symbols. Where tags are ignored, the
+/// examples have none.
 TrainData check_examples(const Program& program, std::span<const Example> examples, TagUse tags,
                          ExampleSet set);
 

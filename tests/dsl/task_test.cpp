@@ -46,6 +46,9 @@ TEST_CASE("an end symbol is one more symbol of the alphabet") {
   CHECK(a.eos() == 2);
   CHECK(a.find("$") == 2);
   CHECK_FALSE(Alphabet({"a"}).eos().has_value());
+  CHECK(FAILURE(a.with_eos("!")) == "alphabet: '$' ends sequences already");
+  CHECK(Task{a, a}.has_eos());
+  CHECK_FALSE(Task{a, Alphabet({"a"})}.has_eos());
 }
 
 TEST_CASE("alphabets differ if their special symbols do") {

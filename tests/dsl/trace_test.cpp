@@ -435,3 +435,20 @@ TEST_CASE("an exception from a model file names the function, and the constructo
   CHECK(failure_of(model, nullptr, model.where()) ==
         "encode() threw an exception: alphabet: there is no symbol 99 among 4");
 }
+
+TEST_CASE("a task whose sequences end on one side alone is refused") {
+  struct OneSided : Model {
+    explicit OneSided(const Task& task) : Model(task, state("h", 2)) {}
+    Step step(const State& s, const Input&, const Sym&) const override {
+      return {.score = s["h"][0], .state = {s["h"]}};
+    }
+  };
+  const Alphabet plain = Alphabet::numbered(2), ended = plain.with_eos();
+  CHECK_THROWS_WITH(trace(OneSided({ended, plain})),
+                    "the task's input alphabet has an end and its output alphabet has none: make "
+                    "both with_eos(), or neither");
+  CHECK_THROWS_WITH(trace(OneSided({plain, ended})),
+                    "the task's output alphabet has an end and its input alphabet has none: make "
+                    "both with_eos(), or neither");
+  CHECK_NOTHROW(trace(OneSided({ended, ended})));
+}

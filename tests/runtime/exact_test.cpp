@@ -60,10 +60,18 @@ TEST_CASE("constraints are counted before it is decided what is few") {
   TagSets allowed(6, kHmmTags);
   allowed.allow_only(1, {1});
   allowed.allow_only(2, {0});
-  CHECK(count_taggings({kX, allowed}, kHmmTags) == 16);
-  CHECK(count_taggings(kX, kHmmTags) == 64);
-  CHECK(count_taggings(std::vector<int>{}, kHmmTags) == 1);
-  CHECK(std::isinf(count_taggings(std::vector<int>(5000, 0), kHmmTags)));
+  const Task task = hand_hmm().task;
+  CHECK(count_taggings({kX, allowed}, task) == 16);
+  CHECK(count_taggings(kX, task) == 64);
+  CHECK(count_taggings(std::vector<int>{}, task) == 1);
+  CHECK(std::isinf(count_taggings(std::vector<int>(5000, 0), task)));
+}
+
+TEST_CASE("the end of a sequence is no choice among taggings") {
+  const Task task{Alphabet::numbered(3).with_eos(), Alphabet::numbered(2).with_eos()};
+  CHECK(count_taggings(kX, task) == 64);
+  CHECK(count_taggings(std::vector{0, 1, 3}, task) == 4);
+  CHECK(count_taggings(std::vector<int>{}, task) == 1);
 }
 
 TEST_CASE("repeated runs are independent, and pool to a better estimate with its own error bar") {

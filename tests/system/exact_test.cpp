@@ -70,7 +70,7 @@ TEST_CASE("a proposal's probabilities of all taggings sum to 1") {
     for (int length = 1; length <= 4; ++length) {
       const std::vector<int> x = random_input(program.task, length, 2);
       double total = 0;
-      for (const std::vector<int>& y : all_taggings(program.num_tags(), length))
+      for (const std::vector<int>& y : all_taggings(program.task, length))
         total += std::exp(replay.run(x, y).log_proposal);
       CHECK(std::abs(total - 1) < 1e-9);
     }

@@ -96,7 +96,7 @@ TEST_CASE("the oracle itself is right: enumeration agrees with replayed taggings
     Replay replay(problem.program, problem.parameters);
     double total = 0;
     const std::vector<std::vector<int>> all =
-        all_taggings(problem.program.num_tags(), static_cast<int>(problem.x.size()));
+        all_taggings(problem.program.task, static_cast<int>(problem.x.size()));
     for (const std::vector<int>& y : all)
       total += std::exp(replay.run(problem.x, y).log_score - problem.exact.log_z);
     CHECK(total == Approx(1).epsilon(1e-5));

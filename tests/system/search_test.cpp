@@ -35,8 +35,7 @@ struct Enumerated {
 Enumerated enumerate_all(Compiled& model, std::span<const int> x, const TagSets& allowed = {}) {
   Replay replay(model.program, model.parameters);
   std::vector<double> scores;
-  for (const std::vector<int>& y :
-       all_taggings(model.program.num_tags(), static_cast<int>(x.size()))) {
+  for (const std::vector<int>& y : all_taggings(model.program.task, static_cast<int>(x.size()))) {
     bool is_allowed = true;
     for (size_t t = 0; t < y.size(); ++t)
       is_allowed = is_allowed && allowed.allows(static_cast<int>(t) + 1, y[t]);

@@ -12,6 +12,7 @@
 #include "runtime/search.h"
 #include "runtime/workers.h"
 #include "tools/cli/command.h"
+#include "tools/cli/input_format.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
@@ -26,6 +27,7 @@ constexpr size_t kPart = 2048;  // sequences held in memory at a time
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
   std::string scheme = "multinomial", resample, beam_by = "score";
+  InputFormatOption input_format;
   SampleOptions sampling;
   int runs = 1, top = -1;
   int64_t max_rows = 0;
@@ -36,6 +38,7 @@ class SampleCommand {
  public:
   SampleCommand(const SampleCommandOptions& options, const Bundle& bundle)
       : options_(options),
+        format_(options.input_format.format()),
         program_(compile(bundle, {.precision = options.precision == "double" ? Precision::kDouble
                                                                              : Precision::kFloat,
                                   .gradients = false})),
@@ -69,7 +72,7 @@ class SampleCommand {
 
   int run() {
     const std::vector<InputLine> lines =
-        read_inputs(options_.input, program_.task, options_.constrained);
+        read_inputs(options_.input, program_.task, options_.constrained, format_);
     const bool as_table = options_.format == "table";
     const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
                        : options_.top == 0 ? SIZE_MAX
@@ -178,7 +181,7 @@ class SampleCommand {
       SampleResult& result = results[i];
       if (!result.ensemble) continue;
       quiet.first_sequence = result.sequence;
-      const double count = count_taggings(inputs[i], program_.num_tags());
+      const double count = count_taggings(inputs[i], program_.task);
       double log_z = 0;
       if (count <= static_cast<double>(options_.sampling.max_rows)) {
         try {
@@ -208,6 +211,7 @@ class SampleCommand {
   }
 
   SampleCommandOptions options_;
+  FileFormat format_;
   Program program_;
   Parameters parameters_;
   std::vector<std::pair<int, std::string>> errors_;  // by line
@@ -220,12 +224,14 @@ Action declare_sample(CLI::App& app) {
   auto options = std::make_shared<SampleCommandOptions>();
   SampleOptions& sampling = options->sampling;
   app.add_option("--input", options->input,
-                 "Sequences, one a line: symbols separated by spaces; - is standard input")
+                 "Sequences, one a line: symbols separated by spaces; or in columns; - is standard "
+                 "input")
       ->type_name("FILE")
       ->required()
       ->check([](const std::string& path) {
         return path == "-" ? std::string() : CLI::ExistingPath(path);
       });
+  add_input_format(app, options->input_format, "--input-format");  // --format is the output's
   add_params(app, options->params);
   add_choice(app, "--method", options->method,
              {"is", "filter", "smooth", "beam", "exact", "viterbi", "astar"},
@@ -250,7 +256,7 @@ Action declare_sample(CLI::App& app) {
           ->type_name("X"),
       "a number above 0", [](double x) { return x > 0 && x < INFINITY; });
   app.add_flag("--constrain", options->constrained,
-               "After a tab, a line has the tags allowed at each position: * or TAG or TAG|TAG");
+               "Where tags stand, a file has the tags allowed there: * or TAG or TAG|TAG");
   add_count(app, "--runs", options->runs, 1, "Independent runs, pooled")->capture_default_str();
   add_count(app, "--top", options->top, 0,
             "Taggings shown of each sequence, 0 for all; a table has 3, jsonl all");

@@ -4,6 +4,7 @@
 #include "runtime/examples_file.h"
 #include "runtime/replay.h"
 #include "tools/cli/command.h"
+#include "tools/cli/input_format.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
@@ -13,11 +14,13 @@ namespace {
 
 struct ScoreOptions {
   std::string input, params, precision = "float", output;
+  InputFormatOption input_format;
   uint64_t seed = 1;
 };
 
 int run_score(const ScoreOptions& options, const Bundle& bundle) {
-  const std::vector<Example> examples = read_examples(options.input, bundle.model->task());
+  const std::vector<Example> examples =
+      read_examples(options.input, bundle.model->task(), options.input_format.format());
   const bool in_double = options.precision == "double";
   const Program program = compile(
       bundle,
@@ -41,12 +44,14 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
 Action declare_score(CLI::App& app) {
   auto options = std::make_shared<ScoreOptions>();
   app.add_option("--input", options->input,
-                 "Taggings, one a line: symbols, a tab, and as many tags; - is standard input")
+                 "Taggings, one a line: symbols, a tab, and as many tags; or in columns; - is "
+                 "standard input")
       ->type_name("FILE")
       ->required()
       ->check([](const std::string& path) {
         return path == "-" ? std::string() : CLI::ExistingPath(path);
       });
+  add_input_format(app, options->input_format);
   CLI::Option* seed = add_seed(app, options->seed, "Seed of fresh parameters");
   add_params(app, options->params)->excludes(seed);
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");

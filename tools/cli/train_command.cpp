@@ -18,10 +18,11 @@
 namespace scry::cli {
 namespace {
 
-/// Sequences without tags; what follows a tab is passed over.
-std::vector<Example> read_untagged(const std::string& path, const Task& task) {
+/// Sequences without tags; those of the file are passed over.
+std::vector<Example> read_untagged(const std::string& path, const Task& task,
+                                   const FileFormat& format) {
   std::vector<Example> examples;
-  for (InputLine& line : read_inputs(path, task, false)) {
+  for (InputLine& line : read_inputs(path, task, false, format)) {
     if (!line.error.empty()) throw DataError(fmt::format("{}:{}: {}", path, line.line, line.error));
     examples.push_back({std::move(line.x), {}, std::move(line.symbols), {}, line.line});
   }
@@ -89,7 +90,9 @@ class TrainCommand {
   }
 
   std::vector<Example> read(const std::string& path, const Task& task) const {
-    return goal_ == TrainGoal::kLearn ? read_untagged(path, task) : read_examples(path, task);
+    const FileFormat format = options_.input_format.format();
+    return goal_ == TrainGoal::kLearn ? read_untagged(path, task, format)
+                                      : read_examples(path, task, format);
   }
 
   void check_goal() const {
@@ -207,7 +210,8 @@ class TrainCommand {
     return fmt::format("{} --params {} ", words, options_.output) +
            (to_learn ? fmt::format("--train {}{} -o learned.safetensors", options_.train,
                                    dev.empty() ? "" : " --dev " + dev)
-                     : fmt::format("--input {}", dev.empty() ? options_.train : dev));
+                     : fmt::format("--input {}", dev.empty() ? options_.train : dev)) +
+           options_.input_format.words();
   }
 
   TrainCommandOptions options_;

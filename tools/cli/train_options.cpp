@@ -118,9 +118,10 @@ void add_particles(CLI::App& app, TrainCommandOptions& options) {
 }
 
 void add_train_files(CLI::App& app, TrainCommandOptions& options) {
-  add_file(app, "--train", options.train, "Training examples, one a line");
+  add_file(app, "--train", options.train, "Training examples, one a line or in columns");
   app.get_option("--train")->required();
   add_file(app, "--dev", options.dev, "Development examples: the best epoch on them is kept");
+  add_input_format(app, options.input_format);
   add_output(app, options.output)
       ->description("The safetensors file to write: parameters, and the state of the run")
       ->required();

@@ -6,12 +6,14 @@
 
 #include "compiler/program.h"
 #include "runtime/train/train.h"
+#include "tools/cli/input_format.h"
 
 namespace scry::cli {
 
 struct TrainCommandOptions {
   std::string train, dev, params, output, log, objective = "auto", select = "offset-kl",
                                                precision = "float";
+  InputFormatOption input_format;
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE
   TrainOptions training;                ///< complete after settle()
 

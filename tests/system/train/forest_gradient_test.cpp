@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/end_of_sequence.h"
 #include "runtime/interpreter.h"
 #include "runtime/train/given_taggings.h"
 #include "tests/catch.h"
@@ -54,7 +55,8 @@ struct Run {
       : interpreter(program, parameters,
                     {.method = method, .particles = 40, .trigger = Trigger::kNever}),
         recording(program) {
-    for (const int length : kLengths) xs.push_back(random_input(program.task, length, 5));
+    for (const int length : kLengths)
+      xs.push_back(with_end(random_input(program.task, length, 5), program.task.x));
     std::vector<SampleInput> inputs;
     for (const std::vector<int>& x : xs) inputs.emplace_back(x);
     std::vector<Outcome> outcomes(xs.size());
@@ -162,14 +164,14 @@ TEST_CASE("backpropagation over a forest gives what each tagging alone adds up t
 TEST_CASE("given taggings are a forest of one path each, with the scores of Replay") {
   for (const NamedProgram& named : programs(Precision::kDouble, Differentiator::kAdjoint)) {
     const Program& program = named.program;
-    if (named.name == "small tagger" || named.name == "lesson 5") continue;  // they forbid taggings
+    if (named.name == "small tagger") continue;  // it forbids taggings
     Parameters parameters = Parameters::fresh(program, 4);
     std::vector<std::vector<int>> xs, ys;
     std::vector<TrainExample> examples;
     std::vector<std::span<const int>> inputs;
     for (const int length : kLengths) {
-      xs.push_back(random_input(program.task, length, 5));
-      ys.push_back(random_tagging(program.task, length, 5));
+      xs.push_back(with_end(random_input(program.task, length, 5), program.task.x));
+      ys.push_back(with_end(random_tagging(program.task, length, 5), program.task.y));
     }
     for (size_t i = 0; i < xs.size(); ++i) {
       examples.push_back({xs[i], ys[i], static_cast<int64_t>(i)});
@@ -178,7 +180,7 @@ TEST_CASE("given taggings are a forest of one path each, with the scores of Repl
     const Batch batch(program, parameters, inputs, false);
     GivenTaggings taggings(program, parameters);
     const Recording& given = taggings.run(batch, examples);
-    CHECK(given.forest.size() == 4 + 6 + 4 + 4 + 1);
+    CHECK(given.forest.size() == 4 + 6 + 4 + 4 + 1 + (program.task.has_eos() ? 4 : 0));
     Gradients by_forest(program), by_replay(program);
     BatchGradient batch_gradient(program, parameters);
     ForestGradient forest_gradient(program, parameters, batch_gradient);

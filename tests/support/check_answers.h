@@ -1,0 +1,127 @@
+// Every exact answer that the library gives, against scores that a test works out by itself.
+#pragma once
+#include <scry.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "runtime/exact.h"
+#include "runtime/search.h"
+#include "tests/catch.h"
+#include "tests/support/taggings.h"
+
+namespace scry::test {
+
+/// G_T of a tagging as users write it, without EOS.
+using Oracle = std::function<double(const std::vector<int>& x, const std::vector<int>& y)>;
+
+/// What enumeration says.
+struct Answers {
+  std::map<std::vector<int>, double> scores;  // above -∞
+  double log_z = 0, best = -INFINITY;
+  std::vector<double> marginals;  // [T][|Y|]
+};
+
+inline Answers enumerate_plainly(const Task& task, const std::vector<int>& x,
+                                 const Oracle& oracle) {
+  Answers answers;
+  double total = 0;
+  const auto num_tags = static_cast<size_t>(task.y.size());
+  answers.marginals.assign(x.size() * num_tags, 0.0);
+  for (const std::vector<int>& y : all_taggings(task, static_cast<int>(x.size()))) {
+    const double score = oracle(x, y);
+    if (score == -INFINITY) continue;
+    answers.scores[y] = score;
+    answers.best = std::max(answers.best, score);
+    total += std::exp(score);
+    for (size_t t = 0; t < y.size(); ++t)
+      answers.marginals[t * num_tags + static_cast<size_t>(y[t])] += std::exp(score);
+  }
+  answers.log_z = std::log(total);
+  for (double& marginal : answers.marginals) marginal /= total;
+  return answers;
+}
+
+inline constexpr double kSameNumber = 1e-9;
+
+inline double farthest(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double far = 0;
+  for (size_t i = 0; i < a.size(); ++i) far = std::max(far, std::abs(a[i] - b[i]));
+  return far;
+}
+
+/// Each sequence of the ensemble is a tagging of positive probability, with its score.
+inline void check_scores(const Ensemble& ensemble, const Answers& answers) {
+  for (size_t i = 0; i < ensemble.size(); ++i) {
+    const std::vector<int> y(ensemble.sequence(i).begin(), ensemble.sequence(i).end());
+    const auto found = answers.scores.find(y);
+    REQUIRE(found != answers.scores.end());
+    CHECK(std::abs(ensemble.log_scores[i] - found->second) <= kSameNumber);
+  }
+}
+
+inline void check_whole(const Ensemble& ensemble, const Task& task, const Answers& answers) {
+  CHECK(std::abs(ensemble.log_z - answers.log_z) <= kSameNumber);
+  CHECK(ensemble.size() == answers.scores.size());
+  CHECK(farthest(ensemble.tag_marginals(task.y.size()), answers.marginals) <= kSameNumber);
+  check_scores(ensemble, answers);
+}
+
+/// Exact draws are as frequent as they should be: within 5 standard errors.
+inline void check_frequencies(const Ensemble& draws, const Task& task, const Answers& answers) {
+  const std::vector<double> drawn = draws.tag_marginals(task.y.size());
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const double p = answers.marginals[i];
+    CHECK(std::abs(drawn[i] - p) <= 5 * std::sqrt(p * (1 - p) / draws.info.particles) + 1e-9);
+  }
+}
+
+/// A program in double precision with lively parameters: no weight is 0 or 1.
+struct Compiled {
+  Program program;
+  Parameters parameters;
+
+  Compiled(const Bundle& bundle, uint64_t seed)
+      : program(compile(bundle, {.precision = Precision::kDouble, .gradients = false})),
+        parameters(Parameters::fresh(program, seed)) {
+    Random random(seed, 77);
+    for (int64_t k = 0; k < parameters.values.size(); ++k)
+      parameters.values.set(k, 1.3 * parameters.values.get(k) + 0.3 * random.normal());
+    parameters.prepare(program);
+  }
+};
+
+inline void check_answers(Compiled& model, const std::vector<int>& x, const Oracle& oracle) {
+  const Task& task = model.program.task;
+  const Answers answers = enumerate_plainly(task, x, oracle);
+  Replay replay(model.program, model.parameters);
+  for (const std::vector<int>& y : all_taggings(task, static_cast<int>(x.size()))) {
+    const double score = replay.run(x, y).log_score;
+    const auto found = answers.scores.find(y);
+    if (found == answers.scores.end()) {
+      CHECK(score == -INFINITY);
+    } else {
+      CHECK(std::abs(score - found->second) <= kSameNumber);
+    }
+  }
+  check_whole(enumerate(model.program, model.parameters, x), task, answers);
+  check_whole(exact(model.program, model.parameters, x), task, answers);
+  SampleOptions options{.particles = static_cast<int>(answers.scores.size())};
+  check_whole(beam(model.program, model.parameters, x, options), task, answers);
+  check_scores(filter(model.program, model.parameters, x, {.particles = 50}), answers);
+  if (!has_finite_states(model.program)) return;
+  const Best best = viterbi(model.program, model.parameters, x);
+  CHECK(std::abs(best.log_score - answers.best) <= kSameNumber);
+  CHECK(std::abs(answers.scores.at({best.tags.begin(), best.tags.end()}) - answers.best) <=
+        kSameNumber);
+  const Ensemble draws = sample_finite(model.program, model.parameters, x, {.particles = 5000});
+  CHECK(std::abs(draws.log_z - answers.log_z) <= kSameNumber);
+  check_scores(draws, answers);
+  check_frequencies(draws, task, answers);
+}
+
+}  // namespace scry::test

@@ -1,0 +1,23 @@
+// How the files of sequences that a command reads are laid out.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "runtime/sequence_layout.h"
+
+namespace scry::cli {
+
+struct InputFormatOption {
+  std::string layout = "auto", columns;  ///< as given
+
+  /// Throws UsageError if the columns make no sense.
+  FileFormat format() const;
+  /// The options again, with a blank before each; empty if none was given.
+  std::string words() const;
+};
+
+/// `--input-format` and `--columns`. `names` are those of the former.
+void add_input_format(CLI::App& app, InputFormatOption& option,
+                      const std::string& names = "--input-format,--format");
+
+}  // namespace scry::cli
