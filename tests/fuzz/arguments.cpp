@@ -19,6 +19,8 @@ using Words = std::vector<std::string>;
 
 namespace {
 
+constexpr const char* kFull = "/dev/full";  // a disk without room
+
 class Dice {
  public:
   Dice(uint64_t seed, uint64_t run) : engine_(seed * 0x9e3779b97f4a7c15 + run) {}
@@ -86,15 +88,16 @@ class Fuzzer {
     const Words words = choose_words(program, dice);
     ChildOptions options = streams();
     if (dice.chance(50)) options.in = here_.file("train.tsv");
-    if (dice.chance(10)) options.out = "/dev/full";
-    shown_ = fmt::format("{} {} <{}{}", fs::path(program.path).filename().string(),
+    if (dice.chance(10)) options.out = kFull;
+    shown_ = fmt::format("{} {} <{}{}{}", fs::path(program.path).filename().string(),
                          fmt::join(shown(words), " "), fs::path(options.in).filename().string(),
-                         options.out == "/dev/full" ? " >/dev/full" : "");
+                         options.out == kFull ? " >/dev/full" : "",
+                         options.err == kFull ? " 2>/dev/full" : "");
     Words all{program.path};
     all.insert(all.end(), words.begin(), words.end());
     const ChildResult result = run_child(all, options);
     ++num_by_code_[result.exit_code];
-    return judge(result, words, options.out == "/dev/full");
+    return judge(result, words, options);
   }
 
   const std::string& shown() const { return shown_; }
@@ -177,7 +180,7 @@ class Fuzzer {
     static const Words names{"train.tsv", "params.safetensors", "new.safetensors", "new"};
     static const Words places{"bad.tsv",    "empty",     "notes.txt", "bytes",
                               "broken.cpp", "folder",    "loop",      "missing",
-                              "missing/x",  "/dev/null", "/dev/full", "damaged.safetensors",
+                              "missing/x",  "/dev/null", kFull,       "damaged.safetensors",
                               "-",          "a\nb",      "folder/",   "/"};
     static const Words lists{
         "1", "1-2", "1,3", "0", "3-1", "1,,2", "1-", "-", "2-99999999999999999999"};
@@ -243,15 +246,18 @@ class Fuzzer {
     return words;
   }
 
-  std::string judge(const ChildResult& result, const Words& words, bool out_is_full) const {
+  std::string judge(const ChildResult& result, const Words& words,
+                    const ChildOptions& options) const {
     if (result.timed_out) return "it did not end in time";
-    if (result.signal != 0) return fmt::format("signal {}: {}", result.signal, last_error());
+    const bool is_mute = options.err == kFull;
+    const std::string err = is_mute ? "(full)\n" : read_bytes(options.err);
+    const std::string out = options.out == kFull ? "" : read_bytes(options.out);
+    const std::string last = err.empty() ? "(no word)" : lines_of(err).back();
+    if (result.signal != 0) return fmt::format("signal {}: {}", result.signal, last);
     if (result.exit_code > 2 || result.exit_code < 0)
-      return fmt::format("exit code {}: {}", result.exit_code, last_error());
-    const std::string err = read_bytes(folder_.file("err"));
-    const std::string out = out_is_full ? "" : read_bytes(folder_.file("out"));
+      return fmt::format("exit code {}: {}", result.exit_code, last);
     for (const char* sign : {"terminate called", "Sanitizer", "runtime error:", "std::"}) {
-      if (err.find(sign) != std::string::npos) return "standard error says: " + last_error();
+      if (err.find(sign) != std::string::npos) return "standard error says: " + last;
     }
     const size_t num_lines = lines_of(err).size();
     if (result.exit_code == 2 && (num_lines != 1 || !out.empty()))
@@ -279,11 +285,6 @@ class Fuzzer {
       }
     }
     return false;
-  }
-
-  std::string last_error() const {
-    const Words lines = lines_of(read_bytes(folder_.file("err")));
-    return lines.empty() ? "(no word)" : lines.back();
   }
 
   static Words shown(const Words& words) {
@@ -319,7 +320,8 @@ int fuzz(int argc, char** argv) {
   const uint64_t count = std::stoull(argv[4]);
   const auto seconds = std::chrono::seconds(argc == 6 ? std::stoi(argv[5]) : 1'000'000);
   const char* gigabytes = std::getenv("SCRY_FUZZ_GIGABYTES");
-  Fuzzer fuzzer(argv[1], seed, gigabytes == nullptr ? 0 : std::stoi(gigabytes));
+  Fuzzer fuzzer(fs::absolute(argv[1]).string(), seed,
+                gigabytes == nullptr ? 0 : std::stoi(gigabytes));
   const auto start = std::chrono::steady_clock::now();
   int num_found = 0;
   uint64_t number = first;
