@@ -6,7 +6,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -93,15 +92,19 @@ void OwnFolder::remove(const std::string& name) const { unlinkat(folder_.get(), 
 
 std::optional<std::string> read_whole(const Descriptor& file) {
   struct stat status {};
-  std::string bytes;
-  if (fstat(file.get(), &status) == 0) bytes.reserve(static_cast<size_t>(status.st_size));
-  std::array<char, 1 << 16> chunk;
+  if (fstat(file.get(), &status) != 0) return std::nullopt;
+  // One more than there should be, to see the end.
+  std::string bytes(static_cast<size_t>(status.st_size) + 1, '\0');
+  size_t size = 0;
   while (true) {
-    const ssize_t count = read(file.get(), chunk.data(), chunk.size());
+    if (size == bytes.size()) bytes.resize(2 * size);  // it grew
+    const ssize_t count = read(file.get(), bytes.data() + size, bytes.size() - size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return std::nullopt;
-    if (count == 0) return bytes;
-    bytes.append(chunk.data(), static_cast<size_t>(count));
+    size += static_cast<size_t>(count);
+    if (count > 0) continue;
+    bytes.resize(size);
+    return bytes;
   }
 }
 
