@@ -1,16 +1,17 @@
 #include "compiler/cache.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Support/SHA256.h>
-#include <unistd.h>
+#include <llvm/Support/xxhash.h>
 
-#include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "compiler/cache_prune.h"
+#include "compiler/own_folder.h"
 
 namespace scry {
 namespace {
@@ -37,18 +38,38 @@ std::string check(const std::string& bytes, const std::string& key) {
   return "";
 }
 
+std::string name_of(const std::string& key) { return key.substr(0, 32) + ".kernels"; }
+
 }  // namespace
 
 std::string default_cache_folder() {
   if (const char* folder = std::getenv("SCRY_CACHE"); folder != nullptr && *folder != '\0')
-    return folder;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return std::string_view(folder) == "off" ? "" : folder;
+  // A relative one is invalid, says the XDG specification.
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
     return (fs::path(cache) / "scry").string();
   }
   if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
     return (fs::path(home) / ".cache" / "scry").string();
   }
   return "";
+}
+
+std::string cache_refusal(const std::string& folder) {
+  errno = 0;
+  const OwnFolder opened(folder);
+  std::string fault = opened.refusal();
+  if (fault.empty() && !opened.is_open() && errno != ENOENT)
+    fault = fmt::format("cannot be opened ({})", std::strerror(errno));
+  if (fault.empty()) return "";
+  return fmt::format("the cache {} is not used, as it {}; make it yours alone, or set SCRY_CACHE",
+                     folder, fault);
+}
+
+std::string quick_digest(std::string_view bytes) {
+  const llvm::XXH128_hash_t hash =
+      llvm::xxh3_128bits(llvm::arrayRefFromStringRef(llvm::StringRef(bytes.data(), bytes.size())));
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
 std::string cache_key(std::span<const std::string> parts) {
@@ -58,53 +79,42 @@ std::string cache_key(std::span<const std::string> parts) {
 }
 
 std::string KernelCache::file_of(const std::string& key) const {
-  return (fs::path(folder_) / (key.substr(0, 32) + ".kernels")).string();
+  return (fs::path(folder_) / name_of(key)).string();
 }
 
 std::optional<std::vector<char>> KernelCache::load(const std::string& key,
                                                    std::string& problem) const {
-  const std::string path = file_of(key);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream content;
-  content << file.rdbuf();  // not by iterators, which throw where a folder has this name
-  const std::string bytes = content.str();
-  if (const std::string fault = check(bytes, key); !fault.empty()) {
-    problem = fmt::format("the cached kernel {} {}; compiling again", path, fault);
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    return std::nullopt;
+  const OwnFolder folder(folder_);
+  if (!folder.is_open()) return std::nullopt;
+  std::string fault;
+  const Descriptor file = folder.open(name_of(key), fault);
+  if (file.is_open()) {
+    const std::string bytes = read_whole(file).value_or("");
+    fault = check(bytes, key);
+    if (fault.empty()) {
+      mark_used(file);
+      return std::vector<char>(bytes.begin() + kHeader, bytes.end());
+    }
+    folder.remove(name_of(key));
   }
-  return std::vector<char>(bytes.begin() + kHeader, bytes.end());
+  if (!fault.empty())
+    problem = fmt::format("the cached kernel {} {}; compiling again", file_of(key), fault);
+  return std::nullopt;
 }
 
 std::string KernelCache::store(const std::string& key, std::span<const char> object) const {
-  // A name that no other thread or process writes to.
-  static std::atomic<int> count = 0;
-  const std::string path = file_of(key);
-  const std::string beside = fmt::format("{}.{}.{}.tmp", path, getpid(), count++);
-  const auto failed = [&] {
-    const std::string reason = std::strerror(errno);
-    unlink(beside.c_str());
+  const OwnFolder folder = OwnFolder::make(folder_);
+  std::string bytes = std::string(kMagic) + key + digest({object.data(), object.size()});
+  bytes.append(object.begin(), object.end());
+  if (!folder.is_open() || !folder.write(name_of(key), bytes, 0644)) {
+    const std::string reason =
+        folder.refusal().empty() ? std::strerror(errno) : "it " + folder.refusal();
     return fmt::format("the kernel cache {} cannot be written ({}); the next start compiles again",
                        folder_, reason);
-  };
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  const std::string header = std::string(kMagic) + key + digest({object.data(), object.size()});
-  const int file = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return failed();
-  const auto write_all = [&](std::span<const char> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = write(file, bytes.data(), bytes.size());
-      if (written < 0) return false;
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
-    return true;
-  };
-  const bool complete = write_all(header) && write_all(object) && fsync(file) == 0;
-  if (close(file) != 0 || !complete || rename(beside.c_str(), path.c_str()) != 0) return failed();
-  return "";
+  }
+  std::string problem;
+  prune_cache(folder_, cache_size_limit(problem));
+  return problem;
 }
 
 }  // namespace scry

@@ -19,6 +19,15 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+/// A warning that cannot be written is no reason to stop.
+void warn(const CompileOptions& options, const std::string& message) {
+  if (options.warn) {
+    options.warn(message);
+  } else {
+    std::fputs(fmt::format("scry: {}\n", message).c_str(), stderr);
+  }
+}
+
 /// Blocks end to end, each at a multiple of 16 elements.
 struct Layout {
   std::vector<Block> blocks;
@@ -54,13 +63,7 @@ class Compiler {
 
  private:
   bool by_enzyme() const { return !enzyme_path_.empty(); }
-  void warn(const std::string& message) const {
-    if (options_.warn) {
-      options_.warn(message);
-    } else {
-      fmt::print(stderr, "scry: {}\n", message);
-    }
-  }
+  void warn(const std::string& message) const { scry::warn(options_, message); }
 
   void plan() {
     for (const StageGraph& stage : stages_.stages) {
@@ -92,7 +95,11 @@ class Compiler {
   std::vector<char> get_object(CompileReport& report) {
     const std::string folder =
         options_.cache_folder.empty() ? default_cache_folder() : options_.cache_folder;
-    const bool use_cache = options_.use_cache && !folder.empty() && !options_.on_ir;
+    bool use_cache = options_.use_cache && !folder.empty() && !options_.on_ir;
+    if (const std::string refusal = use_cache ? cache_refusal(folder) : ""; !refusal.empty()) {
+      warn(refusal);
+      use_cache = false;
+    }
     const KernelCache cache(folder);
     const std::string key = use_cache ? this->key() : "";
     if (use_cache) {
@@ -198,12 +205,7 @@ Program compile(const Model& model, const Proposal* proposal, const CompileOptio
   } catch (const ModelError&) {
     throw;
   } catch (const Error& error) {
-    const std::string message = fmt::format("{}; using the built-in adjoint", error.what());
-    if (options.warn) {
-      options.warn(message);
-    } else {
-      fmt::print(stderr, "scry: {}\n", message);
-    }
+    warn(options, fmt::format("{}; using the built-in adjoint", error.what()));
     return run({});
   }
 }

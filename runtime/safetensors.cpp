@@ -13,7 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
+#include <unordered_set>
 
 #include "runtime/examples_file.h"
 #include "runtime/quote.h"
@@ -36,6 +36,8 @@ struct TypeRow {
 constexpr std::array kTypes{
     TypeRow{TensorType::kF16, "F16", 2}, TypeRow{TensorType::kBf16, "BF16", 2},
     TypeRow{TensorType::kF32, "F32", 4}, TypeRow{TensorType::kF64, "F64", 8}};
+
+std::string shown(const std::string& name) { return quote(name, 100); }
 
 const TypeRow& row_of(TensorType type) { return kTypes[static_cast<size_t>(type)]; }
 
@@ -63,6 +65,115 @@ double from_f16(uint16_t bits) {
   return bits >> 15 == 0 ? magnitude : -magnitude;
 }
 
+/// A value of the header as far as it matters: a text, a list of whole numbers, or another.
+struct Member {
+  std::optional<std::string> text;
+  bool is_list = false;
+  std::vector<int64_t> numbers;
+  bool has_other = false;  ///< in the list: an entry that is no whole number from 0 up
+};
+
+/// What stands under one name in the header.
+struct Entry {
+  std::string name;
+  bool is_object = false;
+  std::map<std::string, Member, std::less<>> members;
+};
+
+/// Gathers the header in one pass, in memory in proportion to its tensors. Refuses what the JSON
+/// library would take: names that stand twice, deep nests and long lists. `fail` throws.
+template <class Fail>
+class HeaderParser : public nlohmann::json_sax<Json> {
+ public:
+  explicit HeaderParser(Fail fail) : fail_(fail) {}
+
+  std::vector<Entry> parse(const std::string& text) {
+    Json::sax_parse(text, this);
+    if (!is_object_) fail_("its header is not a JSON object");
+    return std::move(entries_);
+  }
+
+  bool null() override { return add_other(); }
+  bool boolean(bool) override { return add_other(); }
+  bool number_integer(number_integer_t) override { return add_other(); }
+  bool number_float(number_float_t, const string_t&) override { return add_other(); }
+  bool binary(binary_t&) override { return add_other(); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (!in_list() || value > uint64_t{INT64_MAX}) return add_other();
+    check_list();
+    member_->numbers.push_back(static_cast<int64_t>(value));
+    return true;
+  }
+  bool string(string_t& value) override {
+    if (depth_ != 2 || !entry().is_object) return add_other();
+    member_->text = std::move(value);
+    return true;
+  }
+
+  bool start_object(std::size_t) override {
+    if (depth_ == 0) is_object_ = true;
+    if (depth_ == 1 && is_object_) entry().is_object = true;
+    return open();
+  }
+  bool start_array(std::size_t) override {
+    if (depth_ == 2 && entry().is_object) member_->is_list = true;
+    return open();
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (!names_[static_cast<size_t>(depth_)].insert(name).second)
+      fail_(fmt::format("{} stands twice in its header", shown(name)));
+    if (depth_ == 1) entries_.push_back({std::move(name), false, {}});
+    if (depth_ == 2) member_ = &entry().members[std::move(name)];
+    return true;
+  }
+
+  bool parse_error(std::size_t byte, const std::string&, const Json::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    if (error.id == kOutOfRange) fail_("its header has a number that is too large");
+    fail_(fmt::format("its header is not JSON from byte {} on", byte));
+    return false;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 3;  // the header, a tensor, its shape
+
+  Entry& entry() {
+    if (entries_.empty()) entries_.emplace_back();  // the header is a list, and refused at its end
+    return entries_.back();
+  }
+  bool in_list() { return depth_ == 3 && member_ != nullptr && member_->is_list; }
+  void check_list() {
+    if (++num_numbers_ > kMaxRank)
+      fail_(fmt::format("its header has a list of more than {} numbers", kMaxRank));
+  }
+  bool add_other() {
+    if (in_list()) {
+      check_list();
+      member_->has_other = true;
+    }
+    return true;
+  }
+  bool open() {
+    if (++depth_ > kMaxDepth) fail_("its header is nested too deeply");
+    names_[static_cast<size_t>(depth_)].clear();
+    num_numbers_ = 0;
+    return true;
+  }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  Fail fail_;
+  int depth_ = 0, num_numbers_ = 0;
+  bool is_object_ = false;
+  std::array<std::unordered_set<std::string>, kMaxDepth + 1> names_;  // of the object at each depth
+  std::vector<Entry> entries_;
+  Member* member_ = nullptr;  // that is being read
+};
+
 /// A tensor without its bytes, and where in the data they are.
 struct Place {
   Tensor tensor;
@@ -88,14 +199,13 @@ class Reader {
   }
 
   TensorFile read() {
-    const Json header = read_header();
     TensorFile result;
     std::vector<Place> places;
-    for (const auto& [name, value] : header.items()) {
-      if (name == kMetadata) {
-        result.metadata = metadata_of(value);
+    for (Entry& entry : read_header()) {
+      if (entry.name == kMetadata) {
+        result.metadata = metadata_of(entry);
       } else {
-        places.push_back(place_of(name, value));
+        places.push_back(place_of(entry));
       }
     }
     std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
@@ -123,7 +233,7 @@ class Reader {
     return bytes;
   }
 
-  Json read_header() {
+  std::vector<Entry> read_header() {
     if (num_bytes_ < 8) {
       fail("it is no safetensors file: it has {} byte{}", num_bytes_, num_bytes_ == 1 ? "" : "s");
     }
@@ -137,83 +247,48 @@ class Reader {
            kMaxHeaderBytes);
     }
     num_data_bytes_ = num_bytes_ - 8 - length;
-    Json header = parse(take(length));
-    if (!header.is_object()) fail("its header is not a JSON object");
-    return header;
+    const auto refuse = [this](const std::string& fault) { fail("{}", fault); };
+    return HeaderParser(refuse).parse(take(length));
   }
 
-  /// Refuses what the JSON library would take: names that stand twice, deep nests and long lists.
-  Json parse(const std::string& text) const {
-    std::array<std::set<std::string>, 4> names;  // of the object at each depth
-    int num_entries = 0;                         // of the list that is being read
-    const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      const auto level = static_cast<size_t>(depth);
-      const bool opens =
-          event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-      if (opens && level >= 3) fail("its header is nested too deeply");
-      if (opens) {
-        names[level + 1].clear();
-        num_entries = 0;
-      }
-      if (level == 3 && event == Json::parse_event_t::value && ++num_entries > kMaxRank) {
-        fail("its header has a list of more than {} numbers", kMaxRank);
-      }
-      if (event == Json::parse_event_t::key) {
-        const auto& name = parsed.get_ref<const std::string&>();
-        if (!names[level].insert(name).second) fail("{} stands twice in its header", shown(name));
-      }
-      return true;
-    };
-    try {
-      return Json::parse(text, check);
-    } catch (const Json::parse_error& error) {
-      fail("its header is not JSON from byte {} on", error.byte);
-    } catch (const Json::exception&) {
-      fail("its header has a number that is too large");
-    }
-  }
-
-  static std::string shown(const std::string& name) { return quote(name, 100); }
-
-  std::map<std::string, std::string> metadata_of(const Json& value) const {
+  std::map<std::string, std::string> metadata_of(Entry& entry) const {
     std::map<std::string, std::string> metadata;
-    if (!value.is_object()) fail("{} is not a JSON object", kMetadata);
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string()) fail("{} in {} is not a string", shown(key), kMetadata);
-      metadata.emplace(key, text.get<std::string>());
+    if (!entry.is_object) fail("{} is not a JSON object", kMetadata);
+    for (auto& [key, member] : entry.members) {
+      if (!member.text) fail("{} in {} is not a string", shown(key), kMetadata);
+      metadata.emplace(key, std::move(*member.text));
     }
     return metadata;
   }
 
   /// The member `key` as whole numbers from 0 up.
-  std::vector<int64_t> numbers(const std::string& name, const Json& value, const char* key) const {
-    std::vector<int64_t> result;
-    const auto found = value.find(key);
-    if (found == value.end() || !found->is_array()) {
-      fail("tensor {} has no list '{}'", shown(name), key);
+  const std::vector<int64_t>& numbers(const Entry& entry, const char* key) const {
+    const auto found = entry.members.find(key);
+    if (found == entry.members.end() || !found->second.is_list) {
+      fail("tensor {} has no list '{}'", shown(entry.name), key);
     }
-    for (const Json& number : *found) {
-      if (!number.is_number_unsigned() || number.get<uint64_t>() > uint64_t{INT64_MAX}) {
-        fail("tensor {}: '{}' has an entry that is not a whole number from 0 up", shown(name), key);
-      }
-      result.push_back(number.get<int64_t>());
+    if (found->second.has_other) {
+      fail("tensor {}: '{}' has an entry that is not a whole number from 0 up", shown(entry.name),
+           key);
     }
-    return result;
+    return found->second.numbers;
   }
 
-  Place place_of(const std::string& name, const Json& value) const {
-    if (!value.is_object()) fail("tensor {} is not a JSON object", shown(name));
-    const auto type = value.find("dtype");
-    if (type == value.end() || !type->is_string()) fail("tensor {} has no 'dtype'", shown(name));
-    const auto& type_name = type->get_ref<const std::string&>();
+  Place place_of(const Entry& entry) const {
+    const std::string& name = entry.name;
+    if (!entry.is_object) fail("tensor {} is not a JSON object", shown(name));
+    const auto type = entry.members.find("dtype");
+    if (type == entry.members.end() || !type->second.text)
+      fail("tensor {} has no 'dtype'", shown(name));
+    const std::string& type_name = *type->second.text;
     const auto* row = std::find_if(kTypes.begin(), kTypes.end(),
                                    [&](const TypeRow& each) { return each.name == type_name; });
     if (row == kTypes.end()) {
       fail("tensor {} is of type {}; only F16, BF16, F32 and F64 can be read", shown(name),
            quote(type_name));
     }
-    Place place{{name, row->type, numbers(name, value, "shape"), ""}};
-    const std::vector<int64_t> offsets = numbers(name, value, "data_offsets");
+    Place place{{name, row->type, numbers(entry, "shape"), ""}};
+    const std::vector<int64_t>& offsets = numbers(entry, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1]) {
       fail("tensor {}: 'data_offsets' are not a begin and an end", shown(name));
     }

@@ -5,8 +5,11 @@
 
 namespace scry {
 
-/// Replaces the file: writes beside it, syncs, renames, so that no reader and no crash sees half of
-/// it. A device or pipe is written directly. Throws Error.
+/// Replaces the file: writes beside it (dsl/new_file.h), syncs, renames, so that no reader and no
+/// crash sees half of it. A file that was there keeps its mode, its owner and group where the
+/// system allows it, and its extended attributes; one that the user may not write to is not
+/// replaced. Through a symbolic link, the file that it names is written, unless someone else put
+/// the link into a folder such as /tmp. A device or pipe is written directly. Throws Error.
 void write_file(const std::string& path, std::string_view bytes);
 
 /// Throws Error as write_file would, as far as can be told without touching the file: by writing

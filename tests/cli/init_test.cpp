@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.h"
@@ -55,7 +57,7 @@ TEST_CASE("scores under saved parameters are those under the seed that they were
   test::write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n");
   const std::string score = "lesson_03_stress_tagger score --input in.tsv ";
   for (const std::string precision : {"--precision float", "--precision double"}) {
-    const auto init = box.program("lesson_03_stress_tagger init --seed 7 -o p " + precision);
+    const auto init = box.program("lesson_03_stress_tagger init --seed 7 --overwrite -o p " + precision);
     REQUIRE(init.exit_code == 0);
     CHECK(lines_of(init.out).size() == 1);
     const auto saved = box.program(score + precision + " --params p");
@@ -97,7 +99,7 @@ TEST_CASE("an output that cannot be written is one line, and leaves nothing behi
       {long_name, long_name + " cannot be written: File name too long"},
   };
   for (const auto& [path, message] : cases) {
-    const auto result = box.program("lesson_01_hmm init -o " + path);
+    const auto result = box.program("lesson_01_hmm init --overwrite -o " + path);
     CAPTURE(path);
     CHECK(result.exit_code == 1);
     CHECK(result.out.empty());
@@ -106,6 +108,55 @@ TEST_CASE("an output that cannot be written is one line, and leaves nothing behi
   CHECK(box.program("lesson_01_hmm init --seed many -o " + long_name).exit_code == 2);
   CHECK(names_in(box) == std::vector<std::string>{long_name});
   CHECK(test::read_file(box.path(long_name)) == "old");
+}
+
+TEST_CASE("a file that is there is replaced only by --overwrite, and keeps its mode") {
+  const Sandbox box;
+  REQUIRE(box.program("lesson_01_hmm init --seed 1 -o p").exit_code == 0);
+  const std::string trained = test::read_file(box.path("p"));
+  chmod(box.path("p").c_str(), 0600);
+  const auto refused = box.program("lesson_01_hmm init --seed 2 -o p");
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err == "scry: 'p' exists; give another file, or replace it by --overwrite\n");
+  CHECK(test::read_file(box.path("p")) == trained);
+  REQUIRE(box.program("lesson_01_hmm init --seed 2 -o p --overwrite").exit_code == 0);
+  CHECK(test::read_file(box.path("p")) != trained);
+  struct stat status {};
+  REQUIRE(stat(box.path("p").c_str(), &status) == 0);
+  CHECK((status.st_mode & 07777) == 0600);
+}
+
+TEST_CASE("a result replaces neither parameters nor what the command reads") {
+  const Sandbox box;
+  REQUIRE(box.program("lesson_01_hmm init -o p").exit_code == 0);
+  const std::string parameters = test::read_file(box.path("p"));
+  test::write_text(box.path("in.tsv"), "1 2\tC H\n");
+  std::filesystem::create_symlink("in.tsv", box.path("link"));
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"score --input in.tsv -o p", "'p' holds parameters, which would be lost"},
+      {"graph -o p", "'p' holds parameters, which would be lost"},
+      {"sample --input in.tsv -o p", "'p' holds parameters, which would be lost"},
+      {"score --input in.tsv --params p -o p", "--output and --params are the same file 'p'"},
+      {"score --input in.tsv -o in.tsv", "--output and --input are the same file 'in.tsv'"},
+      {"sample --input in.tsv -o ./link", "--output and --input are the same file './link'"},
+  };
+  for (const auto& [words, message] : cases) {
+    const auto result = box.program("lesson_01_hmm " + words);
+    CAPTURE(words, result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(result.out.empty());
+    CHECK(lines_of(result.err).size() == 1);
+    CHECK(result.err.starts_with("scry: " + message));
+    CHECK(test::read_file(box.path("p")) == parameters);
+    CHECK(test::read_file(box.path("in.tsv")) == "1 2\tC H\n");
+  }
+  const std::string model = SCRY_SOURCE_DIR "/examples/01_hmm.cpp";
+  test::write_text(box.path("m.cpp"), test::read_file(model));
+  const auto source = box.program("scry graph m.cpp -o m.cpp");
+  CHECK(source.exit_code == 2);
+  CHECK(source.err.starts_with("scry: --output and MODEL are the same file 'm.cpp'"));
+  CHECK(test::read_file(box.path("m.cpp")) == test::read_file(model));
 }
 
 TEST_CASE("a fault in a parameter file is one line, before anything is written") {

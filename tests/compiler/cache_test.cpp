@@ -1,7 +1,10 @@
 #include "compiler/cache.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <csignal>
 #include <thread>
 
 #include "tests/catch.h"
@@ -15,6 +18,11 @@ namespace {
 std::string key_of(const std::string& text) {
   const std::vector<std::string> parts{text};
   return cache_key(parts);
+}
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  stat(path.c_str(), &status);
+  return status.st_mode & 07777;
 }
 std::vector<char> object_of(size_t size, char first = 'a') {
   std::vector<char> object;
@@ -197,11 +205,124 @@ TEST_CASE("a cache key tells parts apart, however they are joined", "[cache]") {
   CHECK(key({}).size() == 64);
 }
 
+TEST_CASE("the folders of a kernel cache are made for their owner alone", "[cache]") {
+  const TempFolder folder;
+  const mode_t old_mask = umask(0);
+  CHECK(KernelCache(folder.file("deep/inside")).store(key_of("a"), object_of(10)) == "");
+  umask(old_mask);
+  CHECK(mode_of(folder.file("deep")) == 0700);
+  CHECK(mode_of(folder.file("deep/inside")) == 0700);
+  CHECK((mode_of(KernelCache(folder.file("deep/inside")).file_of(key_of("a"))) & 022) == 0);
+}
+
+TEST_CASE("a cache folder that others can write to is neither read nor written", "[cache]") {
+  const TempFolder folder;
+  const KernelCache cache(folder.file("cache"));
+  REQUIRE(cache.store(key_of("a"), object_of(10)) == "");
+  REQUIRE(cache_refusal(folder.file("cache")) == "");
+  for (const unsigned mode : {0777u, 0770u, 0702u, 01777u}) {
+    chmod(folder.file("cache").c_str(), mode);
+    CAPTURE(mode);
+    std::string problem;
+    CHECK_FALSE(cache.load(key_of("a"), problem));
+    CHECK(cache.store(key_of("b"), object_of(10)).find("can be written by others (mode ") !=
+          std::string::npos);
+    CHECK(cache_refusal(folder.file("cache")).starts_with("the cache " + folder.file("cache")));
+  }
+  chmod(folder.file("cache").c_str(), 0755);
+  std::string problem;
+  CHECK(cache.load(key_of("a"), problem) == object_of(10));
+  CHECK_FALSE(cache.load(key_of("b"), problem));
+}
+
+TEST_CASE("a cache folder or kernel of another user is not used", "[cache]") {
+  if (geteuid() != 0) {
+    WARN("SKIPPED: only root can give files away");
+    return;
+  }
+  const TempFolder folder;
+  const KernelCache cache(folder.file("cache"));
+  const std::string key = key_of("a");
+  REQUIRE(cache.store(key, object_of(10)) == "");
+  std::string problem;
+  REQUIRE(chown(cache.file_of(key).c_str(), 4711, 4711) == 0);
+  CHECK_FALSE(cache.load(key, problem));
+  CHECK(problem ==
+        "the cached kernel " + cache.file_of(key) + " belongs to another user; compiling again");
+  CHECK(cache.store(key, object_of(20)) == "");  // replaces it
+  CHECK(cache.load(key, problem) == object_of(20));
+  REQUIRE(chown(folder.file("cache").c_str(), 4711, 4711) == 0);
+  CHECK_FALSE(cache.load(key, problem));
+  CHECK(cache.store(key, object_of(30)) != "");
+  CHECK(cache_refusal(folder.file("cache")).find("belongs to another user") != std::string::npos);
+}
+
+TEST_CASE("a kernel file that is a pipe, a link or writable by others is not loaded", "[cache]") {
+  const TempFolder folder;
+  const KernelCache cache(folder.file("cache"));
+  const std::string key = key_of("a"), path = cache.file_of(key);
+  REQUIRE(cache.store(key, object_of(10)) == "");
+  const auto problem_of = [&] {
+    std::string problem;
+    CHECK_FALSE(cache.load(key, problem));
+    return problem;
+  };
+  chmod(path.c_str(), 0666);
+  CHECK(problem_of() ==
+        "the cached kernel " + path + " can be written by others (mode 0666); compiling again");
+  chmod(path.c_str(), 0644);
+  std::filesystem::rename(path, folder.file("elsewhere"));
+  std::filesystem::create_symlink(folder.file("elsewhere"), path);
+  CHECK(problem_of() == "the cached kernel " + path + " is a link; compiling again");
+  std::filesystem::remove(path);
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(problem_of() == "the cached kernel " + path +
+                            " is not a regular file; compiling again");  // and did not wait
+  CHECK(cache.store(key, object_of(20)) == "");
+  std::string problem;
+  CHECK(cache.load(key, problem) == object_of(20));
+  CHECK(read_bytes(folder.file("elsewhere")).size() > 10);
+}
+
+TEST_CASE("a planted link at a temporary's old name is not written through", "[cache]") {
+  const TempFolder folder;
+  const KernelCache cache(folder.file("cache"));
+  REQUIRE(cache.store(key_of("other"), object_of(10)) == "");
+  folder.write("victim", "precious");
+  for (int count = 0; count < 100; ++count) {
+    std::filesystem::create_symlink(folder.file("victim"), cache.file_of(key_of("a")) + "." +
+                                                               std::to_string(getpid()) + "." +
+                                                               std::to_string(count) + ".tmp");
+  }
+  CHECK(cache.store(key_of("a"), object_of(10)) == "");
+  CHECK(read_bytes(folder.file("victim")) == "precious");
+}
+
+TEST_CASE("a full disk is a problem in words, and nothing is left beside the kernels", "[cache]") {
+  const TempFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1000, 1000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string problem = KernelCache(folder.path()).store(key_of("a"), object_of(100000));
+    _exit(problem.find("cannot be written (File too large)") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+  CHECK(folder.names().empty());
+}
+
 TEST_CASE("the cache is where the user says, else in the home's cache folder", "[cache]") {
   const ScopedEnv scry("SCRY_CACHE", "/a"), xdg("XDG_CACHE_HOME", "/b"), home("HOME", "/c");
   CHECK(default_cache_folder() == "/a");
+  const ScopedEnv off("SCRY_CACHE", "off");
+  CHECK(default_cache_folder() == "");
   const ScopedEnv no_scry("SCRY_CACHE", std::nullopt);
   CHECK(default_cache_folder() == "/b/scry");
+  const ScopedEnv relative_xdg("XDG_CACHE_HOME", "b");  // to be ignored, says XDG
+  CHECK(default_cache_folder() == "/c/.cache/scry");
   const ScopedEnv no_xdg("XDG_CACHE_HOME", "");
   CHECK(default_cache_folder() == "/c/.cache/scry");
   const ScopedEnv no_home("HOME", std::nullopt);

@@ -211,6 +211,57 @@ TEST_CASE("each fault of a file is one line that says what is wrong") {
   }
 }
 
+TEST_CASE("the time for a header is in proportion to its tensors") {
+  // Where each name looked through those before, this took a quarter of an hour.
+  TensorFile file;
+  for (int i = 0; i < 100'000; ++i) {
+    file.tensors.push_back({"tensor." + std::to_string(i),
+                            TensorType::kF32,
+                            {1},
+                            bytes_of<float>({static_cast<float>(i)})});
+  }
+  const TensorFile again = read_back(to_bytes(file));
+  REQUIRE(again.tensors.size() == file.tensors.size());
+  CHECK(again.tensors.back().name == "tensor.99999");
+  CHECK(again.tensors.back().value(0) == 99'999);
+}
+
+TEST_CASE("nests and lists of any length end the reading where they are too much") {
+  const std::string deep(10'000'000, '[');
+  CHECK(fault_of(file_of(deep, "")) == "its header is nested too deeply");
+  CHECK(fault_of(file_of("{\"w\":" + deep, "")) == "its header is nested too deeply");
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  CHECK(fault_of(file_of(objects, "")) == "its header is nested too deeply");
+  std::string numbers;
+  for (int i = 0; i < 1'000'000; ++i) numbers += "1,";
+  CHECK(fault_of(file_of("{\"w\":[" + numbers + "1]}", "")) == "tensor 'w' is not a JSON object");
+  CHECK(fault_of(file_of("{\"w\":{\"shape\":[" + numbers + "1]}}", "")) ==
+        "its header has a list of more than 64 numbers");
+  CHECK(fault_of(file_of("[" + numbers + "1]", "")) == "its header is not a JSON object");
+  CHECK(fault_of(file_of("[{\"w\":[1,\"a\"]},\"b\"]", "")) == "its header is not a JSON object");
+  CHECK(fault_of(file_of("7", "")) == "its header is not a JSON object");
+}
+
+TEST_CASE("names that stand twice are found at every depth, and only within one object") {
+  CHECK(fault_of(file_of(R"({"a":{"x":{"k":1,"k":2}}})", "")) == "'k' stands twice in its header");
+  CHECK(fault_of(file_of(R"({"__metadata__":{"k":"1","k":"2"}})", "")) ==
+        "'k' stands twice in its header");
+  const std::string entry = R"("shape":[],"data_offsets":)";
+  CHECK(fault_of(file_of(
+            R"({"a":{"dtype":"F32",)" + entry + R"([0,4]},"b":{"dtype":"F32",)" + entry + "[4,8]}}",
+            "12345678")) == "");
+}
+
+TEST_CASE("members that the format does not know are passed over") {
+  const TensorFile file =
+      read_back(file_of(R"({"a":{"note":[1,"x",null],"dtype":"F32","more":{"k":1},"shape":[],)"
+                        R"("data_offsets":[0,4],"last":-1.5}})",
+                        "\0\0\x80\x3f"s));
+  REQUIRE(file.tensors.size() == 1);
+  CHECK(file.tensors[0].value(0) == 1);
+}
+
 TEST_CASE("a file that is no file of tensors at all is named") {
   const test::TempFolder folder;
   CHECK_THROWS_WITH(read_tensors(folder.path()), folder.path() + " is a folder");

@@ -1,17 +1,26 @@
 #include "tools/cli/cli.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
+#include "compiler/cache.h"
 #include "runtime/examples_file.h"
 #include "runtime/version.h"
 #include "tools/cli/command.h"
 #include "tools/cli/model_build.h"
+#include "tools/cli/nearest.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/output_rule.h"
 
 namespace scry::cli {
 namespace {
@@ -44,6 +53,16 @@ bool is_model_file(const std::string& name) {
   return name.ends_with(".cpp") || name.ends_with(".cc") || name.ends_with(".cxx");
 }
 
+/// A cache that others could have put code into is told of once, and used neither here nor by a
+/// model's program that this process becomes.
+void leave_unsafe_cache() {
+  const std::string folder = default_cache_folder();
+  const std::string refusal = folder.empty() ? "" : cache_refusal(folder);
+  if (refusal.empty()) return;
+  tell("scry: " + refusal);
+  setenv("SCRY_CACHE", "off", 1);
+}
+
 /// The command line of `scry`, where MODEL names a file, or of a model program, which has none.
 class CommandLine {
  public:
@@ -54,6 +73,8 @@ class CommandLine {
     app_.footer(
         fmt::format("Each command has a --help of its own, such as {} graph --help.", program_));
     for (const Command& command : kCommands) add(command);
+    help_ = app_.add_subcommand("help", "Show the help of a command");
+    help_->add_option("COMMAND", helped_, "Of which")->type_name("NAME");
   }
 
   int run(int argc, const char* const* argv) {
@@ -63,9 +84,12 @@ class CommandLine {
           program_));
     }
     if (!parse(argc, argv)) return 0;
+    if (help_->parsed()) return show_help();
     for (const Parser& parser : parsers_) {
       if (!parser.app->parsed()) continue;
       if (!parser.command->takes_model) return parser.action({});
+      check_output(*parser.app);
+      leave_unsafe_cache();
       if (make_model_ == nullptr) run_model_file(parser);
       const Bundle bundle = make_model_();
       if (bundle.model == nullptr) {
@@ -119,21 +143,77 @@ class CommandLine {
     return false;
   }
 
+  int show_help() {
+    const std::string name = helped_;
+    const Parser* parser = find_parser(name);
+    if (parser == nullptr && !name.empty() && name != "help")
+      throw UsageError(explain_unknown_command(name));
+    app_.clear();  // which else shows the help of the command that was given
+    write_result("", parser == nullptr ? app_.help() : parser->app->help(program_));
+    return 0;
+  }
+
+  const Parser* find_parser(const std::string& name) const {
+    for (const Parser& parser : parsers_) {
+      if (parser.command->name == name) return &parser;
+    }
+    return nullptr;
+  }
+
   std::string explain(const CLI::ParseError& error) const {
+    const Parser* parser = nullptr;
+    for (const Parser& each : parsers_) {
+      if (each.app->count() > 0) parser = &each;
+    }
+    // What nobody asked for may be why something else is missing.
+    const std::vector<std::string> strangers = app_.remaining(true);
+    for (const std::string& word : strangers) {
+      if (!word.starts_with('-')) continue;
+      if (const std::string message = explain_unknown_option(word, parser); !message.empty())
+        return message;
+    }
+    if (parser == nullptr && help_->count() == 0) {
+      for (const std::string& word : strangers) {
+        if (!word.starts_with('-')) return explain_unknown_command(word);
+      }
+      return explain_unknown_command("");
+    }
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
-    std::string help = program_;
-    const bool lacks_model = error.get_name() == "RequiredError" && message.starts_with("MODEL");
-    for (const Parser& parser : parsers_) {
-      if (parser.app->count() > 0) help += fmt::format(" {}", parser.command->name);
-    }
-    if (lacks_model) message = fmt::format("give a model file: {} MODEL.cpp", help);
-    if (help == program_) {
-      std::vector<const char*> names;
-      for (const Command& command : kCommands) names.push_back(command.name);
-      message = fmt::format("give one of the commands {}", fmt::join(names, ", "));
-    }
+    const std::string help = name_of(parser);
+    if (error.get_name() == "RequiredError" && message.starts_with("MODEL"))
+      message = fmt::format("give a model file: {} MODEL.cpp", help);
     return fmt::format("{}; see {} --help", message, help);
+  }
+
+  std::string name_of(const Parser* parser) const {
+    return parser == nullptr ? program_ : fmt::format("{} {}", program_, parser->command->name);
+  }
+
+  /// Empty if it is near to none that there is.
+  std::string explain_unknown_option(const std::string& given, const Parser* parser) const {
+    const std::string name = given.substr(0, given.find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* option : (parser == nullptr ? &app_ : parser->app)->get_options()) {
+      for (const std::string& each : option->get_lnames()) names.push_back("--" + each);
+      for (const std::string& each : option->get_snames()) names.push_back("-" + each);
+    }
+    const std::string meant = nearest(name, names);
+    if (meant.empty()) return "";
+    return fmt::format("there is no option '{}'; did you mean {}? See {} --help", name, meant,
+                       name_of(parser));
+  }
+
+  std::string explain_unknown_command(const std::string& given) const {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    const std::string all = fmt::format("{}", fmt::join(names, ", "));
+    names.emplace_back("help");
+    const std::string meant = nearest(given, names);
+    if (meant.empty())
+      return fmt::format("give one of the commands {}; see {} --help", all, program_);
+    return fmt::format("there is no command '{}'; did you mean {}? See {} --help", given, meant,
+                       program_);
   }
 
   /// Replaces this process by the model's own program, with the same options.
@@ -161,15 +241,22 @@ class CommandLine {
   std::string program_;
   Bundle (*make_model_)();
   CLI::App app_;
-  std::string model_file_;
+  CLI::App* help_ = nullptr;  // a command like the others, but for all of them
+  std::string model_file_, helped_;
   std::vector<Parser> parsers_;
 };
 
-/// One line, whatever the message holds.
-int report(int exit_code, const char* prefix, std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  fmt::print(stderr, "{}{}\n", prefix, message);
+int report(int exit_code, const char* prefix, const char* message) {
+  tell(fmt::format("{}{}", prefix, message));
   return exit_code;
+}
+
+/// A file that is opened in the place of a closed standard one would be taken for it, and written
+/// to. What is opened here cannot be written, so that results do not vanish in silence.
+void fill_standard_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(file, F_GETFD) < 0 && errno == EBADF) open("/dev/null", O_RDONLY);
+  }
 }
 
 }  // namespace
@@ -178,6 +265,14 @@ int run(int argc, const char* const* argv, Bundle (*make_model)()) {
   // A program built from model.cpp is started under that name, which its messages should say whole.
   std::string program = argc > 0 && argv[0] != nullptr ? argv[0] : "scry";
   if (!is_model_file(program)) program = std::filesystem::path(program).filename().string();
+  fill_standard_files();
+  // What cannot be written is an error like others, with words and things put in order.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // The system knows a program that was built on the fly by no name (model_build.h).
+  if (is_model_file(program)) {
+    prctl(PR_SET_NAME, std::filesystem::path(program).filename().c_str());
+  }
   try {
     return CommandLine(program, make_model).run(argc, argv);
   } catch (const UsageError& error) {

@@ -14,6 +14,7 @@ namespace {
 struct InitOptions {
   std::string precision = "float", output;
   uint64_t seed = 1;
+  bool overwrite = false;  // check_output's
 };
 
 int run_init(const InitOptions& options, const Bundle& bundle) {
@@ -40,6 +41,7 @@ Action declare_init(CLI::App& app) {
   add_output(app, options->output)->description("The safetensors file to write")->required();
   add_seed(app, options->seed, "Seed of the parameters");
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the numbers");
+  app.add_flag("--overwrite", options->overwrite, "Replace the output file");
   return [options](const Bundle& bundle) { return run_init(*options, bundle); };
 }
 

@@ -1,18 +1,24 @@
 #include "tools/cli/model_build.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 
 #include "compiler/cache.h"
-#include "runtime/write_file.h"
+#include "compiler/cache_prune.h"
+#include "compiler/own_folder.h"
 #include "tools/cli/compiler_log.h"
+#include "tools/cli/output_file.h"
 #include "tools/cli/process.h"
+#include "tools/cli/sealed.h"
 
 namespace scry::cli {
 namespace {
@@ -20,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxBuilds = 3;
-constexpr auto kKeptUnused = std::chrono::hours(24 * 30);
 
 /// Tells one version of a library or compiler from another, without reading it.
 std::string identify(const std::string& path) {
@@ -31,14 +36,53 @@ std::string identify(const std::string& path) {
                      fs::last_write_time(path, error).time_since_epoch().count());
 }
 
+/// A folder of this process alone, removed with all in it at the end of the scope.
+class BuildFolder {
+ public:
+  BuildFolder() {
+    std::error_code error;
+    path_ = (fs::temp_directory_path(error) / "scry-XXXXXX").string();
+    if (error || mkdtemp(path_.data()) == nullptr) {
+      throw Error(fmt::format("there is no room to build in ({}); set TMPDIR to another folder",
+                              error ? error.message() : std::strerror(errno)));
+    }
+  }
+  ~BuildFolder() { remove(); }
+  BuildFolder(const BuildFolder&) = delete;
+  BuildFolder& operator=(const BuildFolder&) = delete;
+
+  void remove() const {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  std::string program() const { return path_ + "/program"; }
+  std::string rule() const { return path_ + "/rule"; }
+  /// The program, which outlives its name.
+  Descriptor open_program() const {
+    const OwnFolder folder(path_);
+    std::string problem;
+    Descriptor program = folder.open("program", problem);
+    if (!program.is_open()) throw Error(fmt::format("{} {}", this->program(), problem));
+    if (folder.is_noexec()) {
+      throw Error(fmt::format(
+          "programs cannot be run in {}, which is mounted noexec; set TMPDIR or SCRY_CACHE",
+          fs::path(path_).parent_path().string()));
+    }
+    return program;
+  }
+
+ private:
+  std::string path_;
+};
+
 /// In the folder, for each model file: NAME-BASE.deps lists what it included when last built, and
 /// NAME-KEY are its programs, where KEY is a digest of BASE and the texts of all of these. A
 /// program thus never belongs to other texts than its name says, whoever else builds at the same
-/// time.
+/// time. (prune_cache knows files by these names.)
 class ModelBuilder {
  public:
-  ModelBuilder(const std::string& file, const BuildConf& conf, std::string folder)
-      : file_(file), conf_(conf), folder_(std::move(folder)) {
+  ModelBuilder(const std::string& file, const BuildConf& conf, const OwnFolder& folder)
+      : file_(file), conf_(conf), folder_(folder) {
     // The file's name as given is in the program's messages, so it is part of its identity.
     std::vector<std::string> parts{file, fs::absolute(file).string(), conf.text,
                                    identify(conf.compiler)};
@@ -46,103 +90,156 @@ class ModelBuilder {
     base_ = cache_key(parts);
   }
 
-  std::string run() const {
-    std::error_code error;
-    fs::create_directories(folder_, error);
-    if (access(folder_.c_str(), W_OK) != 0) {
-      throw Error(fmt::format("models cannot be built in {}: {}; set SCRY_CACHE to another folder",
-                              folder_, std::strerror(errno)));
+  Descriptor run() const {
+    std::optional<std::string> known = key_of(known_dependencies());
+    std::string problem;
+    if (Descriptor program = find(known, problem); program.is_open()) return program;
+    tell(problem.empty() ? fmt::format("scry: building {} …", file_)
+                         : fmt::format("scry: the cached {}; building {} again …", problem, file_));
+    const BuildFolder place;
+    for (int attempt = 0; attempt < kMaxBuilds; ++attempt) {
+      timespec start{};
+      clock_gettime(CLOCK_REALTIME_COARSE, &start);  // the clock of the files' times
+      compile(place);
+      const std::string rule = read_text(place.rule());
+      const std::vector<std::string> dependencies = parse_dependencies(rule);
+      const std::optional<std::string> key = key_of(dependencies);
+      if (!key) return place.open_program();  // without its sources it cannot be known again
+      // Equal texts before and after are what was built, whatever the clocks say.
+      if (key == known || !changed_since(start, dependencies)) {
+        if (!store(place, *key, rule)) return place.open_program();
+        Descriptor program = find(key, problem);
+        return program.is_open() ? std::move(program) : place.open_program();
+      }
+      known = key;
     }
-    if (const std::optional<std::string> program = find()) {
-      fs::last_write_time(*program, fs::file_time_type::clock::now(),
-                          error);  // keeps it from prune()
-      return *program;
-    }
-    fmt::print(stderr, "scry: building {} …\n", file_);
-    prune();
-    for (int attempt = 0; attempt < kMaxBuilds && !build(); ++attempt) {
-    }
-    if (const std::optional<std::string> program = find()) return *program;
     throw Error(fmt::format("{} changed while it was built; run the command again", file_));
   }
 
  private:
-  std::string path(const std::string& key, const char* suffix = "") const {
+  std::string name(const std::string& key, const char* suffix = "") const {
     const std::string stem = fs::path(file_).stem().string().substr(0, 64);
-    return fmt::format("{}/{}-{}{}", folder_, stem, key.substr(0, 32), suffix);
+    return fmt::format("{}-{}{}", stem, key.substr(0, 32), suffix);
   }
 
-  std::string program_for(const std::vector<std::string>& dependencies) const {
-    std::vector<std::string> parts{base_};
-    for (const std::string& file : dependencies) {
-      parts.push_back(file);
-      parts.push_back(read_text(file));
-    }
-    return path(cache_key(parts));
+  /// As of the last build; of a first one, none.
+  std::vector<std::string> known_dependencies() const {
+    if (!folder_.is_open()) return {};
+    std::string ignored;
+    const Descriptor rule = folder_.open(name(base_, ".deps"), ignored);
+    return rule.is_open() ? parse_dependencies(read_whole(rule).value_or(""))
+                          : std::vector<std::string>();
   }
 
-  std::optional<std::string> find() const {
+  /// Nothing if a file is gone.
+  std::optional<std::string> key_of(const std::vector<std::string>& dependencies) const {
+    if (dependencies.empty()) return std::nullopt;
     try {
-      const std::string program = program_for(parse_dependencies(read_text(path(base_, ".deps"))));
-      if (access(program.c_str(), X_OK) == 0) return program;
-    } catch (const Error&) {  // never built, or an included file is gone
+      std::vector<std::string> parts{base_, read_text(file_)};
+      for (const std::string& file : dependencies) {
+        parts.push_back(file);
+        parts.push_back(read_text(file));
+      }
+      return cache_key(parts);
+    } catch (const Error&) {
+      return std::nullopt;
     }
-    return std::nullopt;
   }
 
-  /// False if a source was saved during the build: it may or may not be in the program.
-  bool build() const {
-    const auto start = fs::file_time_type::clock::now();
-    const std::string beside = path(base_, fmt::format(".{}.tmp", getpid()).c_str());
-    const std::string rule_file = beside + ".deps";
+  /// The program of that key. If there is one that cannot be trusted, `problem` says so.
+  Descriptor find(const std::optional<std::string>& key, std::string& problem) const {
+    if (!key || !folder_.is_open()) return {};
+    std::string fault;
+    Descriptor program = folder_.open(name(*key), fault);
+    if (program.is_open()) fault = fault_of_sealed(read_whole(program).value_or(""), *key);
+    if (!fault.empty()) {
+      problem = fmt::format("program {}/{} {}", folder_.path(), name(*key), fault);
+      return {};
+    }
+    if (program.is_open()) mark_used(program);
+    return program;
+  }
+
+  void compile(const BuildFolder& place) const {
+    // A name that the compiler would take for an option is given as a path.
+    const bool is_path = file_.front() != '-' && file_.front() != '@';
+    const std::string source = is_path ? file_ : "./" + file_;
     std::vector<std::string> command{conf_.compiler};
     command.insert(command.end(), conf_.flags.begin(), conf_.flags.end());
     // A model file's code runs once, to be traced; what must be fast is compiled from its graph.
     for (const char* flag : {"-O0", "-fdiagnostics-color=never", "-MMD", "-MT", "model", "-MF"}) {
       command.emplace_back(flag);
     }
-    command.push_back(rule_file);
+    command.push_back(place.rule());
     for (const std::string& folder : conf_.include) command.push_back("-I" + folder);
-    command.push_back(file_);
+    command.push_back(source);
     command.insert(command.end(), conf_.libs.begin(), conf_.libs.end());
-    command.insert(command.end(), {"-o", beside});
+    command.insert(command.end(), {"-o", place.program()});
 
     const ProcessResult result = run_process(command);
-    std::error_code ignored;
-    if (result.exit_code != 0) {
-      fs::remove(beside, ignored);
-      fs::remove(rule_file, ignored);
-      const std::string log = path(base_, ".log");
-      write_file(log, fmt::format("{}\n\n{}", fmt::join(command, " "), result.output));
-      throw BuildError(fmt::format("{} (full log: {})", first_error(result.output, file_), log));
+    if (result.exit_code == 0) return;
+    for (const int interrupt : {SIGINT, SIGQUIT}) {
+      if (result.exit_code != 128 + interrupt) continue;
+      place.remove();
+      std::signal(interrupt, SIG_DFL);
+      std::raise(interrupt);
     }
-    const std::vector<std::string> dependencies = parse_dependencies(read_text(rule_file));
-    for (const std::string& file : dependencies) {
-      if (fs::last_write_time(file, ignored) <= start) continue;
-      fs::remove(beside, ignored);
-      fs::remove(rule_file, ignored);
-      return false;
+    std::string message = first_error(result.output, source);
+    const std::string log = name(base_, ".log");
+    const std::string text = fmt::format("{}\n\n{}\nexit code {}\n", fmt::join(command, " "),
+                                         result.output, result.exit_code);
+    if (folder_.is_open() && folder_.write(log, text, 0644)) {
+      message += fmt::format(" (full log: {}/{})", folder_.path(), log);
     }
-    fs::rename(beside, program_for(dependencies));
-    fs::rename(rule_file, path(base_, ".deps"));
-    return true;
+    throw BuildError(message);
   }
 
-  /// Every edit leaves a program behind: those unused for long are removed.
-  void prune() const {
-    std::error_code error;
-    const auto oldest = fs::file_time_type::clock::now() - kKeptUnused;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-      if (entry.is_regular_file(error) && entry.last_write_time(error) < oldest) {
-        fs::remove(entry.path(), error);
-      }
+  /// Saved in the meantime, so that the new text may or may not be in the program. By the time of
+  /// the last change to the file and not by one that users set.
+  static bool changed_since(const timespec& start, const std::vector<std::string>& files) {
+    for (const std::string& file : files) {
+      struct stat status {};
+      if (stat(file.c_str(), &status) != 0) return true;
+      const timespec& changed = status.st_ctim;
+      if (std::pair(changed.tv_sec, changed.tv_nsec) >= std::pair(start.tv_sec, start.tv_nsec))
+        return true;
     }
+    return false;
+  }
+
+  /// The program before the list, which makes it known.
+  bool store(const BuildFolder& place, const std::string& key, const std::string& rule) const {
+    if (!folder_.is_open()) return false;
+    if (!folder_.write(name(key), seal(read_text(place.program()), key), 0755) ||
+        !folder_.write(name(base_, ".deps"), rule, 0644)) {
+      tell(fmt::format("scry: {} cannot be written ({}); the next start builds again",
+                       folder_.path(), std::strerror(errno)));
+      return false;
+    }
+    std::string problem;
+    prune_cache(default_cache_folder(), cache_size_limit(problem));
+    if (!problem.empty()) tell("scry: " + problem);
+    return true;
   }
 
   const std::string& file_;
   const BuildConf& conf_;
-  std::string folder_, base_;
+  const OwnFolder& folder_;
+  std::string base_;
 };
+
+/// Not open, and said why, if programs cannot be kept there.
+OwnFolder open_models_folder() {
+  const OwnFolder cache = OwnFolder::make(default_cache_folder());
+  if (!cache.is_open()) return {};
+  OwnFolder models = cache.inside("models", true);
+  std::string fault = models.refusal();
+  if (models.is_open() && models.is_noexec()) fault = "is mounted noexec";
+  if (fault.empty()) return models;
+  tell(fmt::format("scry: {} is not used, as it {}; set SCRY_CACHE to another folder",
+                   models.path(), fault));
+  return {};
+}
 
 }  // namespace
 
@@ -151,19 +248,18 @@ std::string models_folder() {
   return cache.empty() ? "" : (fs::path(cache) / "models").string();
 }
 
-std::string build_model(const std::string& file, const BuildConf& conf) {
-  const std::string folder = models_folder();
-  if (folder.empty()) throw Error("there is no folder to build models in: set SCRY_CACHE");
+Descriptor build_model(const std::string& file, const BuildConf& conf) {
+  const OwnFolder folder = open_models_folder();
   return ModelBuilder(file, conf, folder).run();
 }
 
 void run_model(const std::string& file, const std::vector<std::string>& arguments) {
-  const std::string program = build_model(file, read_build_conf());
+  const Descriptor program = build_model(file, read_build_conf());
   std::vector<char*> argv{const_cast<char*>(file.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  throw Error(fmt::format("{} cannot be run: {}", program, std::strerror(errno)));
+  fexecve(program.get(), argv.data(), environ);
+  throw Error(fmt::format("the program of {} cannot be run: {}", file, std::strerror(errno)));
 }
 
 }  // namespace scry::cli

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/descriptor.h"
 #include "dsl/error.h"
 #include "tools/cli/build_conf.h"
 
@@ -18,10 +19,12 @@ class BuildError : public Error {
 /// The folder of built models, or empty if there is no cache folder.
 std::string models_folder();
 
-/// The program of a model file, built unless the cache has it for the same texts of the file and of
-/// all it includes, the same compiler, flags and libraries. Says on standard error that it builds.
+/// The program of a model file, open to be run: built unless the cache has it, undamaged, for the
+/// same texts of the file and of all it includes, the same compiler, flags and libraries. Says on
+/// standard error that it builds. Where there is no cache that is ours alone and can be written and
+/// run from, the program is in no folder any more.
 /// Throws BuildError with the first error that the C++ compiler reports.
-std::string build_model(const std::string& file, const BuildConf& conf);
+Descriptor build_model(const std::string& file, const BuildConf& conf);
 
 /// Builds the file's program and replaces this process by it, with the file as its name.
 [[noreturn]] void run_model(const std::string& file, const std::vector<std::string>& arguments);

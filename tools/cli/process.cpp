@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "dsl/error.h"
@@ -44,9 +45,40 @@ std::string read_to_end(int file) {
   }
 }
 
+/// Interrupts are ignored until the end of the scope.
+class InterruptsIgnored {
+ public:
+  InterruptsIgnored() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &ignore, &old_[i]);
+  }
+  ~InterruptsIgnored() {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &old_[i], nullptr);
+  }
+  InterruptsIgnored(const InterruptsIgnored&) = delete;
+  InterruptsIgnored& operator=(const InterruptsIgnored&) = delete;
+
+  /// Those that end another program, unless they were ignored all along.
+  sigset_t for_others() const {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      if (old_[i].sa_handler != SIG_IGN) sigaddset(&signals, kSignals[i]);
+    }
+    return signals;
+  }
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGQUIT};
+  std::array<struct sigaction, kSignals.size()> old_{};
+};
+
 }  // namespace
 
 ProcessResult run_process(const std::vector<std::string>& argv) {
+  const InterruptsIgnored interrupts;
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     throw Error(fmt::format("{} cannot be run: {}", argv.front(), std::strerror(errno)));
@@ -56,10 +88,16 @@ ProcessResult run_process(const std::vector<std::string>& argv) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t signals = interrupts.for_others();
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   std::vector<std::string> arguments = argv, variables = plain_environment();
   pid_t child = 0;
-  const int problem = posix_spawnp(&child, argv.front().c_str(), &actions, nullptr,
+  const int problem = posix_spawnp(&child, argv.front().c_str(), &actions, &attributes,
                                    pointers(arguments).data(), pointers(variables).data());
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (problem != 0) {

@@ -12,7 +12,8 @@ struct ProcessResult {
 };
 
 /// Runs argv[0] (a path, or a name in $PATH) to its end, with messages in plain English and no
-/// input. Throws Error if the system has no more processes or pipes.
+/// input. The terminal's interrupt ends that program and not this one, which may have to clear up
+/// first. Throws Error if the system has no more processes or pipes.
 ProcessResult run_process(const std::vector<std::string>& argv);
 
 }  // namespace scry::cli

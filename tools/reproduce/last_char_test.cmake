@@ -13,7 +13,7 @@ function(run)
 endfunction()
 
 foreach(seed 1 2)
-  run(${BIN}/lesson_07_last_char init --seed ${seed} -o ${FOLDER}/${seed}.safetensors)
+  run(${BIN}/lesson_07_last_char init --seed ${seed} --overwrite -o ${FOLDER}/${seed}.safetensors)
 endforeach()
 set(program ${BIN}/reproduce_last_char --test ${FOLDER}/test.tsv)
 run(${program} --theta ${FOLDER}/1.safetensors -M 8 "same=${FOLDER}/1.safetensors")

@@ -1,0 +1,16 @@
+// When a command may write to a file that is there.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace scry::cli {
+
+/// The one rule of every `-o`: a file that the command reads is never written; one with parameters
+/// is replaced only by a command that writes parameters, and only if `--overwrite` is given; other
+/// results may replace results. Commands that can go on with the file (`--resume`) refuse in words
+/// of their own. Throws UsageError.
+void check_output(const CLI::App& command);
+
+}  // namespace scry::cli
