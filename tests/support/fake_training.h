@@ -40,6 +40,7 @@ struct FakeRun {
   bool has_dev = true;
   std::vector<ParamGroup> groups = {ParamGroup::kModel, ParamGroup::kProposal};
   uint64_t data_hash = 1;
+  double noise = 0.5;  ///< of the objective
   /// Of the epoch; empty: the objective's loss.
   std::function<double(int epoch)> dev_score = {};
   /// Around the objective; empty: none.
