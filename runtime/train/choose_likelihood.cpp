@@ -109,6 +109,7 @@ class MassMeter {
     bool is_whole = true;
     const double sum = sum_of_row(row, is_whole);
     ++mass_.num_prefixes;
+    if (!is_whole) ++mass_.num_with_forbidden;
     keep_most(mass_.most_tags, {sum, example, step});
     if (is_whole && sum < mass_.least_tags.mass) mass_.least_tags = {sum, example, step};
   }
@@ -205,7 +206,8 @@ Likelihood choose_likelihood(const Program& program, const Parameters& parameter
                     describe(mass.least_pairs.mass, mass.most_pairs.mass, mass.num_pair_prefixes)));
   } else if (mass.is_conditional()) {
     note(fmt::format("likelihood: joint, G_T = log p(y | x), as the tags have mass {}",
-                     describe(mass.least_tags.mass, mass.most_tags.mass, mass.num_prefixes)));
+                     describe(mass.num_with_forbidden > 0 ? 0 : mass.least_tags.mass,
+                              mass.most_tags.mass, mass.num_prefixes)));
   } else {
     note(
         fmt::format("likelihood: conditional, with sampled gradients, as the model is not locally "

@@ -15,7 +15,7 @@ struct StepMass {
   Extreme most_tags{0};          ///< Σ_y exp g(s, x_t, y); NaN if that was seen
   Extreme least_tags{INFINITY};  ///< likewise, of prefixes after which no tag is forbidden
   Extreme most_pairs{0}, least_pairs{INFINITY};  ///< Σ_{x,y} exp g(s, x, y), of prefixes up to 256
-  int64_t num_prefixes = 0;
+  int64_t num_prefixes = 0, num_with_forbidden = 0;
   /// Of which the pairs' mass was taken; none if the model reads all of x first, and so gives it no
   /// probability.
   int64_t num_pair_prefixes = 0;

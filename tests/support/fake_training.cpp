@@ -119,6 +119,7 @@ FakeResult train_fake(const Program& program, const FakeRun& run) {
     evaluate = [&](EpochReport& report) {
       const Tally tally = objectives.front()->measure(examples, {99, 0});
       report.dev_score = run.dev_score ? run.dev_score(report.epoch) : tally.loss;
+      if (run.is_reliable) report.is_reliable = run.is_reliable(report.epoch);
     };
   }
   Trainer trainer(program, result.state, identity, run.hooks, examples, goals, evaluate);

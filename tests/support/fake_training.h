@@ -43,6 +43,7 @@ struct FakeRun {
   double noise = 0.5;  ///< of the objective
   /// Of the epoch; empty: the objective's loss.
   std::function<double(int epoch)> dev_score = {};
+  std::function<bool(int epoch)> is_reliable = {};  ///< empty: every epoch is
   /// Around the objective; empty: none.
   std::function<std::unique_ptr<Objective>(std::unique_ptr<Objective>)> wrap = {};
 };
