@@ -51,12 +51,14 @@ class Compiler {
     const auto start = std::chrono::steady_clock::now();
     stages_ = make_stages(model_, options_.gradients, !by_enzyme());
     plan();
+    origin_ = origin();
     report.graphs_ms = milliseconds_since(start);
     const std::vector<char> object = get_object(report);
     const auto loading = std::chrono::steady_clock::now();
     auto code = std::make_shared<LoadedCode>(object);
     Program program = assemble(*code);
     program.code = code;
+    program.origin = origin_;
     report.load_ms = milliseconds_since(loading);
     return program;
   }
@@ -76,20 +78,26 @@ class Compiler {
     }
   }
 
-  /// Everything that the object code depends on.
-  std::string key() const {
-    std::vector<std::string> parts{kBuildId,
-                                   llvm_version(),
-                                   host_cpu(),
-                                   host_features(),
-                                   by_enzyme() ? "enzyme " + enzyme_id_ : "adjoint",
-                                   options_.precision == Precision::kDouble ? "double" : "float",
-                                   std::to_string(model_.task.y.size())};
+  Origin origin() const {
+    std::vector<std::string> parts;
     for (const KernelPlan& plan : plans_) {
       parts.push_back(plan.name);
       parts.push_back(to_string(plan.graph));
     }
-    return cache_key(parts);
+    for (const ScanGraph& scan : model_.scans)  // which no kernel knows
+      parts.push_back(scan.direction == Direction::kLeftToRight ? "scan" : "scan back");
+    const std::string features = host_features();
+    return {cache_key(parts),
+            cache_key(std::vector<std::string>{kBuildId, llvm_version(), enzyme_id_}),
+            fmt::format("{} {}", host_cpu(), cache_key({&features, 1}).substr(0, 16))};
+  }
+
+  /// Everything that the object code depends on.
+  std::string key() const {
+    return cache_key(std::vector<std::string>{
+        origin_.build, origin_.machine, origin_.model, by_enzyme() ? "enzyme" : "adjoint",
+        options_.precision == Precision::kDouble ? "double" : "float",
+        std::to_string(model_.task.y.size())});
   }
 
   std::vector<char> get_object(CompileReport& report) {
@@ -174,6 +182,7 @@ class Compiler {
   std::string enzyme_path_, enzyme_id_;
   StageGraphs stages_;
   std::vector<KernelPlan> plans_;
+  Origin origin_;
 };
 
 }  // namespace

@@ -81,11 +81,20 @@ struct Component {
   Type type;
 };
 
+/// What a program was made of and by, so that a file can tell whether it belongs to it. Empty in a
+/// program that was made by hand.
+struct Origin {
+  std::string model;    ///< a digest of all that was traced
+  std::string build;    ///< a digest of Scry's compiler, LLVM and the differentiator's plugin
+  std::string machine;  ///< the CPU and the instructions that code is generated for
+};
+
 /// A compiled model and proposal. Stages without code (run == nullptr) do not exist in the model.
 struct Program {
   Task task;
   Precision precision = Precision::kFloat;
   std::string differentiator;  ///< "enzyme", "adjoint" or "none"
+  Origin origin;
   std::vector<Block> params, tables;
   int64_t num_param_elements = 0, num_table_elements = 0;
   std::vector<Component> state, later;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/examples_file.h"
+#include "runtime/fnv_hash.h"
 #include "runtime/quote.h"
 #include "runtime/write_file.h"
 
@@ -24,6 +25,16 @@ struct AlphabetRow {
 };
 constexpr std::array kAlphabets{AlphabetRow{"scry.x", "input", &Task::x},
                                 AlphabetRow{"scry.y", "output", &Task::y}};
+
+constexpr const char* kChecksum = "scry.checksum";
+
+/// Of all but the checksum itself.
+std::string checksum_of(TensorFile file) {
+  file.metadata.erase(kChecksum);
+  FnvHash hash;
+  hash.add(to_bytes(file));
+  return fmt::format("{:016x}", hash.value());
+}
 
 /// Bytes that are not UTF-8 become U+FFFD, as JSON has no others; comparing two such lists still
 /// compares the alphabets.
@@ -49,6 +60,7 @@ class ParametersReader {
 
   /// Sets the parameters that are read and prepares the tables of all.
   void read(Parameters& parameters) const {
+    check_checksum(file_, path_);
     for (const AlphabetRow& row : kAlphabets) check_alphabet(row);
     check_names();
     for (const Block* block : blocks_) check_shape(*block);
@@ -171,6 +183,20 @@ ModelAndProposal read_model_parameters(const std::string& path, const Program& p
   ModelAndProposal result{Parameters::fresh(program, proposal_seed), reader.accept_no_proposal()};
   reader.read(result.parameters);
   return result;
+}
+
+void add_checksum(TensorFile& file) { file.metadata[kChecksum] = checksum_of(file); }
+
+void check_checksum(const TensorFile& file, const std::string& path) {
+  const auto found = file.metadata.find(kChecksum);
+  if (found == file.metadata.end()) {
+    if (!file.metadata.contains("scry.training")) return;
+    throw DataError(fmt::format("{}: the checkpoint is damaged (its checksum is missing)", path));
+  }
+  if (checksum_of(file) != found->second) {
+    throw DataError(
+        fmt::format("{}: the file is damaged: it is not what its checksum was made of", path));
+  }
 }
 
 TensorFile to_tensors(const Program& program, const Parameters& parameters) {

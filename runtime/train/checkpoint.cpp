@@ -8,9 +8,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/fnv_hash.h"
 #include "runtime/parameters_file.h"
 #include "runtime/quote.h"
+#include "runtime/stale_files.h"
 #include "runtime/train/run_record.h"
 #include "runtime/write_file.h"
 
@@ -21,36 +21,37 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOptions = "scry.options";
 constexpr const char* kTraining = "scry.training";
-constexpr const char* kChecksum = "scry.checksum";
-
-std::string checksum_of(const TensorFile& file) {
-  FnvHash hash;
-  hash.add(to_bytes(file));
-  return hash_text(hash.value());
-}
 
 /// The run's tensors, each laid out as Parameters::values.
 struct Part {
   const char* prefix;
   RealBuffer& values;
+  bool is_square = false;
 };
 
 class CheckpointReader {
  public:
-  CheckpointReader(const std::string& path, const Program& program, const RunIdentity& identity)
-      : path_(path), program_(program), identity_(identity), file_(read_tensors(path)) {}
+  CheckpointReader(const std::string& path, const Program& program, const RunIdentity& identity,
+                   const TrainHooks& hooks)
+      : path_(path),
+        program_(program),
+        identity_(identity),
+        hooks_(hooks),
+        file_(read_tensors(path)) {}
 
   TrainState read() {
     if (!file_.metadata.contains(kTraining)) {
       fail("it holds no training run that could go on; give another output file");
     }
-    check_sum();
+    check_checksum(file_, path_);
+    const RecordHead head = read_head();
+    check_maker(head);
     TrainState state(program_, to_parameters(file_, program_, path_));
-    check_identity();
+    check_identity(head);
     read_record(state);
     for (const Part& part :
          {Part{"train.now.", state.parameters.values}, Part{"train.first.", state.adam.first},
-          Part{"train.second.", state.adam.second}}) {
+          Part{"train.second.", state.adam.second, true}}) {
       for (size_t block : identity_.blocks) copy(part, program_.params[block]);
     }
     state.parameters.prepare(program_);
@@ -66,25 +67,51 @@ class CheckpointReader {
     fail("the checkpoint is damaged ({})", what);
   }
 
-  void check_sum() {
-    const auto found = file_.metadata.find(kChecksum);
-    if (found == file_.metadata.end()) fail_damaged("its checksum is missing");
-    const std::string sum = found->second;
-    file_.metadata.erase(found);
-    if (checksum_of(file_) != sum) fail_damaged("its checksum is wrong");
-  }
-
   const std::string& metadata(const char* key) const {
     const auto found = file_.metadata.find(key);
     if (found == file_.metadata.end()) fail_damaged(fmt::format("'{}' is missing", key));
     return found->second;
   }
 
-  void check_identity() const {
-    RecordHead head;
+  RecordHead read_head() const {
+    try {
+      return scry::read_head(metadata(kTraining));
+    } catch (const DataError&) {
+      throw;
+    } catch (const Error& error) {
+      fail_damaged(error.what());
+    }
+  }
+
+  /// That the run would go on as it began. What another Scry or another model computes is another
+  /// run, whatever the shapes.
+  void check_maker(const RecordHead& head) const {
+    const char* const advice =
+        "start a new one from its parameters by --params and another output file";
+    if (head.format != kCheckpointFormat) {
+      fail("its run is of another version of Scry (format {}, not {}); {}", head.format,
+           kCheckpointFormat, advice);
+    }
+    if (head.differentiator != program_.differentiator) {
+      fail("its run has gradients by {}, not {}; use that again, or {}", quote(head.differentiator),
+           quote(program_.differentiator), advice);
+    }
+    if (head.build != program_.origin.build)
+      fail("its run is of another build of Scry; {}", advice);
+    if (head.model != program_.origin.model) {
+      fail("its run is of another model, or of this one before it was changed; {}", advice);
+    }
+    if (head.machine != program_.origin.machine && hooks_.note) {
+      hooks_.note(fmt::format(
+          "{}: the run began on another CPU ({}); it goes on, but not to the last bit as it would "
+          "have there",
+          path_, quote(head.machine)));
+    }
+  }
+
+  void check_identity(const RecordHead& head) const {
     std::string difference;
     try {
-      head = read_head(metadata(kTraining));
       difference = find_difference(metadata(kOptions), options_json(program_, identity_.options));
     } catch (const DataError&) {
       throw;
@@ -105,7 +132,7 @@ class CheckpointReader {
 
   void read_record(TrainState& state) const {
     try {
-      read_training(metadata(kTraining), state);
+      read_training(metadata(kTraining), identity_.updates_per_epoch, state);
     } catch (const Error& error) {
       fail_damaged(error.what());
     }
@@ -127,6 +154,7 @@ class CheckpointReader {
       for (int64_t k = 0; k < tensor.size(); ++k) {
         const double value = tensor.value(k);
         if (!std::isfinite(value)) fail_damaged(quote(name, 100) + " is not finite");
+        if (value < 0 && part.is_square) fail_damaged(quote(name, 100) + " is negative");
         part.values.set(block.offset + k, value);
       }
       return;
@@ -137,6 +165,7 @@ class CheckpointReader {
   const std::string& path_;
   const Program& program_;
   const RunIdentity& identity_;
+  const TrainHooks& hooks_;
   TensorFile file_;
 };
 
@@ -174,14 +203,15 @@ void write_checkpoint(const std::string& path, const Program& program, const Run
   add("train.first.", state.adam.first);
   add("train.second.", state.adam.second);
   file.metadata[kOptions] = options_json(program, identity.options);
-  file.metadata[kTraining] = training_json(identity, state);
-  file.metadata[kChecksum] = checksum_of(file);
+  file.metadata[kTraining] = training_json(program, identity, state);
+  add_checksum(file);
+  remove_stale_temporaries(path);
   write_file(path, to_bytes(file));
 }
 
 TrainState read_checkpoint(const std::string& path, const Program& program,
-                           const RunIdentity& identity) {
-  return CheckpointReader(path, program, identity).read();
+                           const RunIdentity& identity, const TrainHooks& hooks) {
+  return CheckpointReader(path, program, identity, hooks).read();
 }
 
 TrainState begin_run(const Program& program, const Parameters& start, const RunIdentity& identity,
@@ -192,9 +222,10 @@ TrainState begin_run(const Program& program, const Parameters& start, const RunI
     return TrainState(program, start);
   }
   check_place(path);
+  remove_stale_temporaries(path);
   std::error_code ignored;
   const bool exists = fs::is_regular_file(path, ignored);
-  if (exists && identity.options.resume) return read_checkpoint(path, program, identity);
+  if (exists && identity.options.resume) return read_checkpoint(path, program, identity, hooks);
   if (exists && !identity.options.overwrite) {
     throw Error(
         fmt::format("{}: exists already; --resume goes on with it, --overwrite replaces it", path));

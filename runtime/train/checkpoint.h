@@ -9,24 +9,31 @@ namespace scry {
 
 /// What a run must have in common with the checkpoint it goes on from.
 struct RunIdentity {
-  std::string goal;            ///< "fit", "learn", "fit and learn"
-  std::vector<size_t> blocks;  ///< of Program::params, that are trained
-  uint64_t data_hash = 0;      ///< of the training and development examples
+  std::string goal;               ///< "fit", "learn", "fit and learn"
+  std::vector<size_t> blocks;     ///< of Program::params, that are trained
+  uint64_t data_hash = 0;         ///< of the training and development examples
+  int64_t updates_per_epoch = 0;  ///< for the training examples in minibatches
   TrainOptions options;
 };
 
+/// Of what a checkpoint says and means. Raise it with every change of either, and of what a run
+/// computes: a run must go on to the bit as it began.
+inline constexpr int kCheckpointFormat = 2;
+
 /// Tensors: the best parameters; "train.now.NAME", "train.first.NAME", "train.second.NAME" of the
-/// parameters that are trained. Metadata: "scry.x", "scry.y", "scry.options", "scry.training", and
-/// "scry.checksum" of all the rest. A pure function of the arguments: no times, no machine.
-/// Replaces the file, whole or not at all. Throws Error.
+/// parameters that are trained. Metadata: "scry.x", "scry.y", "scry.options", "scry.training" (with
+/// the format, and what the program was made of and by), and "scry.checksum" of all the rest. A
+/// pure function of the arguments. Replaces the file, whole or not at all, and removes what killed
+/// processes left beside it. Throws Error.
 void write_checkpoint(const std::string& path, const Program& program, const RunIdentity& identity,
                       const TrainState& state);
 
-/// Throws DataError if the file is damaged, is no checkpoint, belongs to another model, to other
-/// data or to other options (those that make no difference to what is computed may differ, and the
-/// number of epochs and the patience), saying which.
+/// Throws DataError if the file is damaged, is no checkpoint, belongs to another model, to another
+/// build of Scry, to another differentiator, to other data or to other options (those that make no
+/// difference to what is computed may differ, and the number of epochs and the patience), saying
+/// which. Notes that it was begun on another machine, as the last bits may then differ.
 TrainState read_checkpoint(const std::string& path, const Program& program,
-                           const RunIdentity& identity);
+                           const RunIdentity& identity, const TrainHooks& hooks = {});
 
 /// The state that a run begins with: the checkpoint's if it is resumed and there is one, else a new
 /// one from `start`. Throws Error if the checkpoint could not be written or would replace a file

@@ -1,6 +1,7 @@
 #include "runtime/train/development.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -45,8 +46,29 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
   report.dev_failed += tally.num_failed;
   if (tally.num_sequences == 0)
     throw TrainingError("no sequence of it could be scored: every particle has weight 0");
+  report.dev_sequences = tally.num_sequences;
+  report.dev_overshot = tally.num_overshot;
+  report.is_reliable = tally.is_reliable();
+  if (!report.is_reliable) return INFINITY;
   report.perplexity = std::exp(tally.negative_log_p / static_cast<double>(tally.num_symbols));
   return tally.negative_log_p / static_cast<double>(tally.num_sequences);
+}
+
+std::string describe_overshoot(const EpochReport& report) {
+  std::vector<std::string> parts;
+  const auto count = [&](int64_t overshot, int64_t all, const char* set) {
+    if (overshot > 0) parts.push_back(fmt::format("{} of {} {}", overshot, all, set));
+  };
+  count(report.train.num_overshot, report.train.num_sequences, "training");
+  count(report.dev_overshot, report.dev_sequences, "development");
+  if (parts.empty()) return "";
+  const bool is_reliable = report.is_reliable && report.train.is_reliable();
+  return fmt::format(
+      "epoch {}: {} sequences have G(y) above the estimated log Z, which is thus too low: "
+      "perplexities {}; give more particles (-M), learn a proposal along (learn --joint), or "
+      "normalize the model locally",
+      report.epoch, fmt::join(parts, " and "),
+      is_reliable ? "are a little too good" : "cannot be trusted");
 }
 
 DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Parameters& parameters,

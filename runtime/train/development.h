@@ -2,6 +2,7 @@
 // so that epochs are compared on equal terms.
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/sample.h"
@@ -13,10 +14,15 @@ namespace scry {
 /// Of the random numbers with which a run measures its development set.
 uint64_t development_seed(const TrainOptions& options);
 
-/// Fills the perplexity, and returns -log p in nats per sequence. Throws ExampleError if a tagging
-/// is forbidden. The examples are in the order of falling length.
+/// Fills the perplexity and what says whether it can be trusted, and returns -log p in nats per
+/// sequence; if it cannot, the perplexity is NaN and the result +∞, which is never the best. Throws
+/// ExampleError if a tagging is forbidden. The examples are in the order of falling length.
 double measure_likelihood(ShardedObjective& objective, std::span<const TrainExample> examples,
                           const TrainOptions& options, EpochReport& report);
+
+/// What to say of an epoch with sequences whose G_T is above log Ẑ, and what to do; empty if there
+/// are none.
+std::string describe_overshoot(const EpochReport& report);
 
 /// The offset KL divergence (sec:metrics) of smoothing samples without resampling, and their
 /// effective sample size.

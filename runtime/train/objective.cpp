@@ -1,5 +1,7 @@
 #include "runtime/train/objective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -114,12 +116,24 @@ class JointLikelihood : public Objective {
     encoder_.run(inputs_, false, batch_);
     const Recording& given = taggings_.run(batch_, examples);
     for (const Recording::Final& final : given.finals) {
+      const int length = batch_.length(final.sequence);
+      if (final.log_weight > score_slack(length))
+        fail_above_one(examples[static_cast<size_t>(final.sequence)], final.log_weight);
+      const double negative_log_p = std::max(0.0, -final.log_weight);
       ++tally.num_sequences;
-      tally.num_symbols += batch_.length(final.sequence);
-      tally.negative_log_p -= final.log_weight;
-      tally.loss -= final.log_weight;
+      tally.num_symbols += length;
+      tally.negative_log_p += negative_log_p;
+      tally.loss += negative_log_p;
     }
     return given;
+  }
+
+  [[noreturn]] static void fail_above_one(const TrainExample& example, double log_score) {
+    throw ExampleError(
+        example.number,
+        fmt::format("its likelihood would be exp({:.4g}), above 1: the model is not locally "
+                    "normalized, so G_T is no log-likelihood; fit it by --objective conditional",
+                    log_score));
   }
 
   BatchEncoder encoder_;
@@ -182,11 +196,16 @@ class ConditionalLikelihood : public Objective {
         ++tally.num_failed;
         continue;
       }
-      const double negative_log_p = sampler_.sample(s).log_z - final.log_weight;
+      const int length = sampler_.batch().length(final.sequence);
+      const double overshoot = final.log_weight - sampler_.sample(s).log_z;
       ++tally.num_sequences;
-      tally.num_symbols += sampler_.batch().length(final.sequence);
-      tally.negative_log_p += negative_log_p;
-      tally.loss += negative_log_p;
+      tally.num_symbols += length;
+      tally.negative_log_p += std::max(0.0, -overshoot);
+      tally.loss += std::max(0.0, -overshoot);
+      if (overshoot > score_slack(length)) {
+        ++tally.num_overshot;
+        tally.overshoot += overshoot;
+      }
       tally.ess += sampler_.sample(s).ess;
     }
     sampler_.count_rows(tally);

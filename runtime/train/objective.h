@@ -25,9 +25,18 @@ struct Tally {
   double divergence = 0;      ///< d = log q - G_T, the mean over the particles (eq:grad)
   double ess = 0;             ///< of the particles, in parts of M
   int64_t num_rows = 0, num_particle_steps = 0;
+  /// Sequences with G_T > log Ẑ, which cannot be: Z has exp G_T among its terms. Their -log p is
+  /// taken as 0, the least that it can be, which took off so much.
+  int64_t num_overshot = 0;
+  double overshoot = 0;
 
   Tally& operator+=(const Tally& other);
+  /// Whether -log p is not known to be wrong by more than a hundredth of the perplexity.
+  bool is_reliable() const { return overshoot <= 0.01 * static_cast<double>(num_symbols); }
 };
+
+/// What rounding, in float, may add to the score of so many steps.
+inline double score_slack(int length) { return 1e-4 + 1e-5 * length; }
 
 /// What a step's estimate depends on besides the examples and the parameters.
 struct StepContext {
@@ -51,6 +60,7 @@ class Objective {
 };
 
 /// θ, by the log-likelihood of given taggings: log p(x, y) = G_T of a locally normalized model.
+/// Throws ExampleError if a likelihood is above 1.
 std::unique_ptr<Objective> make_joint_likelihood(const Program& program,
                                                  const Parameters& parameters);
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "runtime/quote.h"
 
 namespace scry {
 namespace {
@@ -48,8 +51,9 @@ void decode(const Json& json, bool& value) {
   if (!json.is_boolean()) fail();
   value = json.get<bool>();
 }
+/// Counts, with so much room that no run that goes on adds too much to them.
 void decode(const Json& json, int64_t& value) {
-  constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  constexpr uint64_t kMax = uint64_t{1} << 53;
   if (!json.is_number_unsigned() || json.get<uint64_t>() > kMax) fail();
   value = json.get<int64_t>();
 }
@@ -102,6 +106,8 @@ void visit_tally(Visitor& visit, T& tally) {
   visit("ess", tally.ess);
   visit("num_rows", tally.num_rows);
   visit("num_particle_steps", tally.num_particle_steps);
+  visit("num_overshot", tally.num_overshot);
+  visit("overshoot", tally.overshoot);
 }
 template <class Visitor, class T>
 void visit_report(Visitor& visit, T& report) {
@@ -113,8 +119,12 @@ void visit_report(Visitor& visit, T& report) {
   visit("dev_kl", report.dev_kl);
   visit("dev_ess", report.dev_ess);
   visit("dev_failed", report.dev_failed);
+  visit("dev_sequences", report.dev_sequences);
+  visit("dev_overshot", report.dev_overshot);
+  visit("is_reliable", report.is_reliable);
   visit("dev_score", report.dev_score);
   visit("is_best", report.is_best);
+  visit("likelihood", report.likelihood);
 }
 template <class Visitor, class T>
 void visit_state(Visitor& visit, T& state) {
@@ -148,21 +158,59 @@ void decode(const Json& json, EpochReport& report) {
   visit_report(reader, report);
 }
 
+/// Refuses deep nests, which comparing and printing would walk down recursively.
 Json parse(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  constexpr int kMaxDepth = 4;  // a tally in a report in the history
+  const auto check = [](int depth, Json::parse_event_t, Json&) {
+    if (depth > kMaxDepth) throw Error("nested too deeply");
+    return true;
+  };
+  Json json = Json::parse(text, check, false);
   if (!json.is_object()) throw Error("not a JSON object");
   return json;
 }
 
 /// As a person would type it.
 std::string shown(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) {
+    const std::string quoted = quote(value.get_ref<const std::string&>(), 100);
+    return quoted.substr(1, quoted.size() - 2);
+  }
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
-  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (value.is_number_integer()) return value.dump();
+  if (!value.is_array()) fail();
   if (value.empty()) return "nothing";
   std::vector<std::string> entries;
-  for (const Json& entry : value) entries.push_back(shown(entry));
+  for (const Json& entry : value) {
+    if (!entry.is_string()) fail();
+    if (entries.size() == 20) {
+      entries.emplace_back("…");
+      break;
+    }
+    entries.push_back(shown(entry));
+  }
   return fmt::format("{}", fmt::join(entries, ","));
+}
+
+/// Whether the best epoch is the last that was called so, and its score the best.
+bool is_best_right(const TrainState& state) {
+  const auto last = std::find_if(state.history.rbegin(), state.history.rend(),
+                                 [](const EpochReport& report) { return report.is_best; });
+  if (last == state.history.rend()) return state.best_epoch == 0 && state.best_score == INFINITY;
+  const bool is_same = last->dev_score == state.best_score ||
+                       (std::isnan(last->dev_score) && std::isnan(state.best_score));
+  return state.best_epoch == last->epoch && is_same;
+}
+
+/// How far the run is, by every number that says so.
+bool is_progress_right(const TrainState& state, int64_t updates_per_epoch) {
+  const auto num_done = static_cast<int64_t>(state.history.size()) - 1;  // without the start
+  if (num_done < 0 || state.epoch != num_done + 1 || state.update > updates_per_epoch) return false;
+  for (int64_t epoch = 0; epoch <= num_done; ++epoch) {
+    const EpochReport& report = state.history[static_cast<size_t>(epoch)];
+    if (report.epoch != epoch || report.total_updates != epoch * updates_per_epoch) return false;
+  }
+  return state.adam.num_updates == num_done * updates_per_epoch + state.update;
 }
 
 }  // namespace
@@ -204,24 +252,41 @@ std::string find_difference(const std::string& theirs, const std::string& ours) 
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
-std::string training_json(const RunIdentity& identity, const TrainState& state) {
+std::string training_json(const Program& program, const RunIdentity& identity,
+                          const TrainState& state) {
   Writer writer;
   visit_state(writer, state);
+  writer.json["format"] = kCheckpointFormat;
   writer.json["goal"] = identity.goal;
   writer.json["data_hash"] = hash_text(identity.data_hash);
+  writer.json["differentiator"] = program.differentiator;
+  writer.json["build"] = program.origin.build;
+  writer.json["model"] = program.origin.model;
+  writer.json["machine"] = program.origin.machine;
   return writer.json.dump();
 }
 
 RecordHead read_head(const std::string& json) {
-  try {
-    const Json record = parse(json);
-    return {record.at("goal").get<std::string>(), record.at("data_hash").get<std::string>()};
-  } catch (const Json::exception&) {
-    throw Error("something is missing");
+  const Json record = parse(json);
+  RecordHead head;
+  if (!record.contains("format")) return head;
+  decode(record["format"], head.format);
+  if (head.format != kCheckpointFormat) return head;
+  for (const auto& [key, value] : {std::pair{"goal", &head.goal},
+                                   {"data_hash", &head.data_hash},
+                                   {"differentiator", &head.differentiator},
+                                   {"build", &head.build},
+                                   {"model", &head.model},
+                                   {"machine", &head.machine}}) {
+    const auto found = record.find(key);
+    if (found == record.end()) throw Error("something is missing");
+    if (!found->is_string()) fail();
+    *value = found->get<std::string>();
   }
+  return head;
 }
 
-void read_training(const std::string& json, TrainState& state) {
+void read_training(const std::string& json, int64_t updates_per_epoch, TrainState& state) {
   try {
     const Json record = parse(json);
     Reader reader{record};
@@ -229,12 +294,10 @@ void read_training(const std::string& json, TrainState& state) {
   } catch (const Json::exception&) {
     throw Error("something is missing");
   }
-  const auto num_epochs = static_cast<size_t>(state.epoch);
-  bool is_right = state.epoch >= 1 && state.history.size() == num_epochs &&
-                  state.best_epoch < state.epoch && std::isfinite(state.baseline);
-  for (size_t epoch = 0; is_right && epoch < num_epochs; ++epoch)
-    is_right = state.history[epoch].epoch == static_cast<int>(epoch);
-  if (!is_right) throw Error("its numbers contradict each other");
+  if (!is_progress_right(state, updates_per_epoch) || !is_best_right(state) ||
+      !std::isfinite(state.baseline)) {
+    throw Error("its numbers contradict each other");
+  }
 }
 
 }  // namespace scry

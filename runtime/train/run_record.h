@@ -13,19 +13,22 @@ std::string options_json(const Program& program, const TrainOptions& options);
 /// Throws Error if the text is no such JSON.
 std::string find_difference(const std::string& theirs, const std::string& ours);
 
-/// The run's goal, data and progress.
-std::string training_json(const RunIdentity& identity, const TrainState& state);
+/// The run's goal, data, maker and progress.
+std::string training_json(const Program& program, const RunIdentity& identity,
+                          const TrainState& state);
 
-/// Who a record is of.
+/// Who a record is of, and what made it.
 struct RecordHead {
-  std::string goal;
-  std::string data_hash;
+  int format = 1;  ///< the only one that did not say so; then all that follows is empty
+  std::string goal, data_hash;
+  std::string differentiator, build, model, machine;
 };
+/// Throws Error if the text is no such JSON.
 RecordHead read_head(const std::string& json);
 std::string hash_text(uint64_t hash);
 
 /// Fills all of the state that is not in tensors. Throws Error if the text is no such JSON or
-/// contradicts itself.
-void read_training(const std::string& json, TrainState& state);
+/// contradicts itself, or the number of updates that an epoch has.
+void read_training(const std::string& json, int64_t updates_per_epoch, TrainState& state);
 
 }  // namespace scry

@@ -13,6 +13,8 @@ Tally& Tally::operator+=(const Tally& other) {
   ess += other.ess;
   num_rows += other.num_rows;
   num_particle_steps += other.num_particle_steps;
+  num_overshot += other.num_overshot;
+  overshoot += other.overshoot;
   return *this;
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/train/choose_likelihood.h"
 #include "runtime/train/development.h"
+#include "runtime/train/minibatches.h"
 #include "runtime/train/train_data.h"
 #include "runtime/train/trainer.h"
 
@@ -34,7 +35,7 @@ class Run {
   ShardedObjective make_likelihood() {
     if (state_.likelihood == Likelihood::kAuto) {
       state_.likelihood =
-          choose_likelihood(program_, state_.parameters, options_.likelihood, hooks_);
+          choose_likelihood(program_, state_.parameters, train_.examples, options_.likelihood, hooks_);
     }
     const bool is_joint = state_.likelihood == Likelihood::kJoint;
     return make_objective([this, is_joint](const Parameters& parameters) {
@@ -53,8 +54,17 @@ class Run {
 
   TrainResult train(std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts) {
     if (dev().empty()) evaluate = nullptr;
+    // A user who asks for G_T has been warned.
+    const bool must_be_local =
+        state_.likelihood == Likelihood::kJoint && options_.likelihood == Likelihood::kAuto;
+    Inspect inspect;
+    if (must_be_local) {
+      inspect = [this](int epoch) {
+        check_normalization(program_, state_.parameters, train_.examples, epoch);
+      };
+    }
     Trainer trainer(program_, state_, identity_, hooks_, train_.examples, std::move(goals),
-                    std::move(evaluate), start_counts);
+                    std::move(evaluate), start_counts, std::move(inspect));
     const bool was_interrupted = trainer.run();
     return {std::move(state_.best), std::move(state_.history), was_interrupted};
   }
@@ -79,6 +89,7 @@ class Run {
     identity.goal = goal;
     identity.blocks = find_trained_blocks(program_, groups, options_.frozen);
     identity.data_hash = hash_examples(train_.examples, dev_.examples);
+    identity.updates_per_epoch = count_minibatches(train_.examples.size(), options_.batch);
     identity.options = options_;
     return identity;
   }
@@ -117,7 +128,7 @@ TrainResult fit(const Program& program, const Parameters& start, std::span<const
       {{ParamGroup::kModel, &likelihood}},
       [&](EpochReport& report) {
         measure_likelihood(likelihood, run.dev(), options, report);
-        report.dev_score = report.perplexity;
+        report.dev_score = report.is_reliable ? report.perplexity : INFINITY;
       },
       StartCounts::kYes);
 }

@@ -18,8 +18,8 @@
 namespace scry {
 
 enum class Likelihood : uint8_t {
-  kAuto,         ///< kJoint if the model is locally normalized as far as can be seen
-  kJoint,        ///< log p(x, y) = G_T
+  kAuto,         ///< kJoint if the model is locally normalized as far as the data shows
+  kJoint,        ///< log p(x, y) = G_T, or log p(y | x)
   kConditional,  ///< log p(y | x) = G_T - log Z, with sampled gradients
 };
 
@@ -76,16 +76,26 @@ struct EpochReport {
   double dev_kl = NAN;      ///< KL(q ‖ p), likewise, with the sample's own log Ẑ
   double dev_ess = NAN;     ///< in parts of M (learn, joint)
   int64_t dev_failed = 0;   ///< development sequences left out: no particle had weight
-  double dev_score = NAN;   ///< what early stopping compares, lower is better; NaN without a set
+  int64_t dev_sequences = 0,
+          dev_overshot = 0;  ///< Tally::num_sequences and num_overshot (fit, joint)
+  /// False: too many development sequences overshot, or by too much, for the perplexity to be
+  /// given. Such an epoch is never the best.
+  bool is_reliable = true;
+  double dev_score = NAN;  ///< what early stopping compares, lower is better; NaN without a set
   bool is_best = false;
+  Likelihood likelihood = Likelihood::kAuto;  ///< as chosen (fit, joint)
 };
 
 struct TrainHooks {
   std::function<void(const TrainProgress&)> progress = {};
+  /// Called when the epoch is safe in the checkpoint.
   std::function<void(const EpochReport&)> epoch = {};
+  /// Called first if a run goes on, with the epochs that it has had, from 0.
+  std::function<void(std::span<const EpochReport>)> resumed = {};
   /// Asked after every update; true: save and return.
   std::function<bool()> should_stop = {};
-  std::function<void(const std::string& text)> note = {};  ///< such as what kAuto chose
+  /// Such as what kAuto chose, and once an epoch if log Ẑ was seen to be wrong.
+  std::function<void(const std::string& text)> note = {};
 };
 
 /// All that a run is made of, besides data and options: what a checkpoint holds.
@@ -105,7 +115,8 @@ struct TrainState {
 };
 
 struct TrainResult {
-  Parameters parameters;  ///< of the best epoch, or of the last without a development set
+  /// Of the best epoch; of the last without a development set, or if no epoch could be judged.
+  Parameters parameters;
   std::vector<EpochReport> history;
   bool was_interrupted = false;
 };
@@ -114,7 +125,8 @@ struct TrainResult {
 void check_options(const TrainOptions& options);
 
 /// Fits θ to tagged examples. Throws Error for options and data that make no sense, TrainingError
-/// if numbers run away, ExampleError if an example cannot be trained on.
+/// if numbers run away, ExampleError if an example cannot be trained on, or shows that a model that
+/// was taken for locally normalized is not.
 TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,
                 std::span<const Example> dev, const TrainOptions& options = {},
                 const TrainHooks& hooks = {});

@@ -10,6 +10,7 @@
 
 #include "runtime/philox.h"
 #include "runtime/quote.h"
+#include "runtime/train/development.h"
 #include "runtime/train/minibatches.h"
 
 namespace scry {
@@ -93,7 +94,8 @@ bool is_finished(const TrainState& state, const TrainOptions& options) {
 
 Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
                  const TrainHooks& hooks, std::span<const TrainExample> examples,
-                 std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts)
+                 std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts,
+                 Inspect inspect)
     : program_(program),
       state_(state),
       identity_(identity),
@@ -103,6 +105,7 @@ Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& i
       goals_(std::move(goals)),
       evaluate_(std::move(evaluate)),
       start_counts_(start_counts),
+      inspect_(std::move(inspect)),
       prepare_(program, program.prepare.forward, state.parameters),
       saved_at_(std::chrono::steady_clock::now()) {
   for (const TrainExample& example : examples) lengths_.push_back(example.x.size());
@@ -114,13 +117,16 @@ Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& i
 bool Trainer::run() {
   if (state_.history.empty()) {
     EpochReport start;
+    start.likelihood = state_.likelihood;
     evaluate(start);
-    if (start_counts_ == StartCounts::kYes) {
+    if (start_counts_ == StartCounts::kYes && start.is_reliable) {
       start.is_best = true;
       state_.best_score = start.dev_score;
     }
     state_.history.push_back(start);
-    if (hooks_.epoch) hooks_.epoch(start);
+    tell(start);
+  } else if (hooks_.resumed) {
+    hooks_.resumed(state_.history);
   }
   while (!is_finished(state_, options_)) {
     if (!run_epoch()) return true;
@@ -230,8 +236,10 @@ void Trainer::finish_epoch() {
   report.epoch = state_.epoch;
   report.total_updates = state_.adam.num_updates;
   report.train = state_.tally;
+  report.likelihood = state_.likelihood;
+  if (inspect_) inspect_(report.epoch);
   evaluate(report);
-  report.is_best = !evaluate_ || report.dev_score < state_.best_score;
+  report.is_best = !evaluate_ || (report.is_reliable && report.dev_score < state_.best_score);
   if (report.is_best) {
     state_.best = state_.parameters;
     state_.best_score = report.dev_score;
@@ -241,9 +249,16 @@ void Trainer::finish_epoch() {
   ++state_.epoch;
   state_.update = 0;
   state_.tally = {};
-  // Told first: if the process is killed in between, the epoch is told again and not left out.
-  if (hooks_.epoch) hooks_.epoch(report);
+  // Saved first: telling may fail, or be the end of the process. Who must know of all epochs learns
+  // of one that was not told by TrainHooks::resumed.
   save();
+  tell(report);
+}
+
+void Trainer::tell(const EpochReport& report) const {
+  if (hooks_.epoch) hooks_.epoch(report);
+  if (!hooks_.note) return;
+  if (const std::string text = describe_overshoot(report); !text.empty()) hooks_.note(text);
 }
 
 bool Trainer::is_time_to_save() const {
@@ -255,7 +270,10 @@ bool Trainer::is_time_to_save() const {
 }
 
 void Trainer::save() {
-  if (!evaluate_) state_.best = state_.parameters;  // the newest are the best
+  const bool has_best = std::any_of(state_.history.begin(), state_.history.end(),
+                                    [](const EpochReport& report) { return report.is_best; });
+  // Where nothing could be judged, the newest are as good as any.
+  if (!evaluate_ || !has_best) state_.best = state_.parameters;
   if (options_.checkpoint.empty()) return;
   write_checkpoint(options_.checkpoint, program_, identity_, state_);
   saved_ = Saved{state_.adam.num_updates, state_.epoch};

@@ -30,6 +30,9 @@ std::vector<size_t> find_trained_blocks(const Program& program, std::span<const 
 /// Whether the run has had its epochs, or has not got better for too many of them.
 bool is_finished(const TrainState& state, const TrainOptions& options);
 
+/// Throws if the parameters as they are after an epoch contradict what training takes for granted.
+using Inspect = std::function<void(int epoch)>;
+
 /// Whether the start may be the best epoch.
 enum class StartCounts : uint8_t { kNo, kYes };
 
@@ -39,7 +42,7 @@ class Trainer {
   /// The examples are not empty; their order counts.
   Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
           const TrainHooks& hooks, std::span<const TrainExample> examples, std::vector<Goal> goals,
-          Evaluate evaluate, StartCounts start_counts = StartCounts::kYes);
+          Evaluate evaluate, StartCounts start_counts = StartCounts::kYes, Inspect inspect = {});
 
   /// Trains until the run is finished, or until it is asked to stop; then returns true. Throws
   /// TrainingError; then the state is of no use, but the file is as it was last saved.
@@ -50,6 +53,7 @@ class Trainer {
   void update_once(std::span<const size_t> minibatch);
   Tally compute_gradient(const StepContext& context, double scale);
   void finish_epoch();
+  void tell(const EpochReport& report) const;
   void evaluate(EpochReport& report);
   bool is_time_to_save() const;
   void save();
@@ -67,6 +71,7 @@ class Trainer {
   std::vector<Goal> goals_;
   Evaluate evaluate_;
   StartCounts start_counts_;
+  Inspect inspect_;
   BoundKernel prepare_;
   std::vector<size_t> lengths_;
   std::vector<TrainExample> minibatch_;

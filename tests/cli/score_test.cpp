@@ -112,6 +112,35 @@ TEST_CASE("a fault in the data is one line with its place, before anything is wr
   CHECK(box.program("lesson_01_hmm score --input .").err == ". is a folder\n");
 }
 
+TEST_CASE("a score that is no number is an error with its line, and -inf is a score") {
+  const Sandbox box;
+  test::write_text(box.path("odd.cpp"), R"(#include <scry.h>
+using namespace scry;
+struct Odd : Model {
+  explicit Odd(const Task& task) : Model(task, symbol_state("tag", task.y.size())) {}
+  Step step(const State&, const Input& x, const Sym& y) const override {
+    const Expr infinity = constant({3}, {0, -INFINITY, INFINITY})[x];
+    return {.score = infinity - select(y == 1, infinity, 0.0), .state = {y}};
+  }
+};
+SCRY_MODEL() { return {std::make_shared<Odd>(Task{Alphabet::of("a b c"), Alphabet::of("0 1")})}; }
+)");
+  const auto score = [&](const std::string& text) {
+    test::write_text(box.path("in.tsv"), text);
+    return box.program("scry score odd.cpp --input in.tsv");
+  };
+  const auto fine = score("a b\t0 0\n");
+  CHECK(fine.exit_code == 0);
+  CHECK(lines_of(fine.out).at(1) == "a b\t0 0\t-inf");
+  for (const std::string bad : {"b\t1\n", "c\t0\n", "c\t1\n"}) {
+    const auto result = score("a\t0\n\n" + bad);
+    CAPTURE(bad, result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.out.empty());
+    CHECK(result.err.starts_with("in.tsv:3: the model's score G_T is "));
+  }
+}
+
 TEST_CASE("a damaged kernel in the cache is named in one line, and the command succeeds") {
   const Sandbox box;
   test::write_text(box.path("in.tsv"), "1 2 3\tC H H\n");

@@ -25,7 +25,7 @@ int status_of(Run run) {
 }  // namespace
 
 TEST_CASE("the first signal is remembered, and the second ends the process") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const int once = status_of([&] {
       const StopSignal stop;
       if (stop.received() != 0) _exit(1);
@@ -40,6 +40,21 @@ TEST_CASE("the first signal is remembered, and the second ends the process") {
     });
     CHECK((WIFSIGNALED(twice) && WTERMSIG(twice) == signal));
   }
+}
+
+TEST_CASE("writing where nobody reads is an error and not the end") {
+  const int status = status_of([] {
+    int ends[2];
+    if (pipe(ends) != 0) _exit(1);
+    close(ends[0]);
+    {
+      const StopSignal stop;
+      if (write(ends[1], "x", 1) != -1 || stop.received() != 0) _exit(2);
+    }
+    [[maybe_unused]] const auto last = write(ends[1], "x", 1);
+    _exit(3);
+  });
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE));
 }
 
 TEST_CASE("afterwards signals do what they did before, and ignored ones stay ignored") {

@@ -65,6 +65,51 @@ TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal 
                                                  "loss", "perplexity", "seconds", "updates"});
 }
 
+TEST_CASE(
+    "a conditional fit says how many sequences overshot, and gives no number it cannot trust") {
+  EpochReport report = some_epoch(2, 3.5, false);
+  report.likelihood = Likelihood::kConditional;
+  json line = json::parse(epoch_json(report, TrainGoal::kFit, true, 1));
+  CHECK(line["overshot"] == 0);
+  CHECK(line["unreliable"] == false);
+  CHECK(line["dev_overshot"] == 0);
+  CHECK(line["dev_unreliable"] == false);
+  CHECK(line["perplexity"] == 1.0);
+
+  report.train.num_overshot = 3;
+  report.train.overshoot = 0.2;  // of 10 symbols
+  report.dev_overshot = 2;
+  report.is_reliable = false;
+  report.perplexity = NAN;
+  line = json::parse(epoch_json(report, TrainGoal::kFit, true, 1));
+  CHECK(line["overshot"] == 3);
+  CHECK(line["unreliable"] == true);
+  CHECK(line["dev_overshot"] == 2);
+  CHECK(line["dev_unreliable"] == true);
+  for (const char* field : {"loss", "perplexity", "dev_perplexity"}) CHECK(line[field].is_null());
+  CHECK_FALSE(json::parse(epoch_json(report, TrainGoal::kFit, false, 1)).contains("dev_overshot"));
+  CHECK(progress_of({2, 20, 50, 70, 4, report.train}, TrainGoal::kFit, 1).details ==
+        std::vector<std::string>{"perplexity unreliable (3 overshot)", "ESS 50 %"});
+  CHECK(json::parse(epoch_json(report, TrainGoal::kFit, true, NAN))["seconds"].is_null());
+}
+
+TEST_CASE("the summary says which epochs could not be judged") {
+  std::vector<EpochReport> history{some_epoch(0, 9, true), some_epoch(1, 4.5, true),
+                                   some_epoch(2, INFINITY, false)};
+  history[2].is_reliable = false;
+  CHECK(summary_of(history, TrainGoal::kFit, 2) ==
+        "epoch 1 of 2 was the best, 1 epoch that could not be judged left out: development "
+        "perplexity 4.5");
+  history[1].is_reliable = history[1].is_best = false;
+  CHECK(summary_of(history, TrainGoal::kFit, 2) ==
+        "no epoch of 2 was better than the start, 2 epochs that could not be judged left out: "
+        "development perplexity 9");
+  history[0].is_reliable = history[0].is_best = false;
+  CHECK(summary_of(history, TrainGoal::kFit, 2) ==
+        "no epoch of 2 could be judged, as the estimated log Z is too low; the parameters of epoch "
+        "2 are kept, as the last");
+}
+
 TEST_CASE("a number that is not finite is null, and the start has what was measured at it") {
   EpochReport report;
   report.perplexity = INFINITY;

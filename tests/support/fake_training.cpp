@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/philox.h"
+#include "runtime/train/minibatches.h"
 #include "runtime/train/run_record.h"
 
 namespace scry::test {
@@ -90,7 +91,7 @@ std::vector<std::vector<int>> fake_inputs() {
 
 RunIdentity fake_identity(const Program& program, const FakeRun& run) {
   return {"fake", find_trained_blocks(program, run.groups, run.options.frozen), run.data_hash,
-          run.options};
+          count_minibatches(fake_inputs().size(), run.options.batch), run.options};
 }
 
 FakeResult train_fake(const Program& program, const FakeRun& run) {
@@ -103,7 +104,7 @@ FakeResult train_fake(const Program& program, const FakeRun& run) {
   Workers workers(run.options.threads);
   const ObjectiveFactory make = [&](const Parameters& parameters) -> std::unique_ptr<Objective> {
     std::unique_ptr<Objective> objective =
-        std::make_unique<FakeObjective>(program, parameters, 0.5);
+        std::make_unique<FakeObjective>(program, parameters, run.noise);
     return run.wrap ? run.wrap(std::move(objective)) : std::move(objective);
   };
   std::vector<std::unique_ptr<ShardedObjective>> objectives;
@@ -118,6 +119,7 @@ FakeResult train_fake(const Program& program, const FakeRun& run) {
     evaluate = [&](EpochReport& report) {
       const Tally tally = objectives.front()->measure(examples, {99, 0});
       report.dev_score = run.dev_score ? run.dev_score(report.epoch) : tally.loss;
+      if (run.is_reliable) report.is_reliable = run.is_reliable(report.epoch);
     };
   }
   Trainer trainer(program, result.state, identity, run.hooks, examples, goals, evaluate);
@@ -146,7 +148,7 @@ std::string failure_of(const FakeRun& run) {
 }
 
 std::string bits_of(const Program& program, const TrainState& state) {
-  std::string bits = training_json({}, state);
+  std::string bits = training_json(program, {}, state);
   for (const RealBuffer* buffer :
        {&state.parameters.values, &state.parameters.tables, &state.best.values, &state.best.tables,
         &state.adam.first, &state.adam.second}) {

@@ -40,8 +40,10 @@ struct FakeRun {
   bool has_dev = true;
   std::vector<ParamGroup> groups = {ParamGroup::kModel, ParamGroup::kProposal};
   uint64_t data_hash = 1;
+  double noise = 0.5;  ///< of the objective
   /// Of the epoch; empty: the objective's loss.
   std::function<double(int epoch)> dev_score = {};
+  std::function<bool(int epoch)> is_reliable = {};  ///< empty: every epoch is
   /// Around the objective; empty: none.
   std::function<std::unique_ptr<Objective>(std::unique_ptr<Objective>)> wrap = {};
 };

@@ -73,13 +73,16 @@ void ProgressBar::show(const Progress& progress) {
   if (!is_due()) return;
   last_ = Clock::now();
   const double seconds = std::chrono::duration<double>(last_ - start_).count();
-  fmt::print(stderr, "\r{}\033[K", format_progress(progress, noun_, seconds, columns()));
+  // A terminal that is gone is no reason to stop.
+  std::fputs(
+      fmt::format("\r{}\033[K", format_progress(progress, noun_, seconds, columns())).c_str(),
+      stderr);
   std::fflush(stderr);
   shown_ = true;
 }
 
 void ProgressBar::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) std::fputs("\r\033[K", stderr);
   std::fflush(stderr);
   shown_ = false;
 }

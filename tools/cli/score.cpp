@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "compiler/compile.h"
+#include "runtime/check_score.h"
 #include "runtime/examples_file.h"
 #include "runtime/replay.h"
 #include "tools/cli/command.h"
@@ -18,6 +19,17 @@ struct ScoreOptions {
   uint64_t seed = 1;
 };
 
+/// Scores may be -∞; a number that is none comes of the model or its parameters.
+void check(const SequenceScore& score, const Example& example, const std::string& input) {
+  const bool is_model = !is_score(score.log_score);
+  if (!is_model && is_score(score.log_proposal)) return;
+  throw DataError(fmt::format(
+      "{}:{}: {} is {}: look at the model and its parameters, or try --precision double",
+      input == "-" ? "standard input" : input, example.line,
+      is_model ? "the model's score G_T" : "the proposal's log q",
+      is_model ? score.log_score : score.log_proposal));
+}
+
 int run_score(const ScoreOptions& options, const Bundle& bundle) {
   const std::vector<Example> examples =
       read_examples(options.input, bundle.model->task(), options.input_format.format());
@@ -31,6 +43,7 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
   std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";
   for (const Example& example : examples) {
     const SequenceScore score = replay.run(example.x, example.y);
+    check(score, example, options.input);
     text += fmt::format("{}\t{}\t{:.{}f}", example.symbols, example.tags, score.log_score, digits);
     if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);
     text += '\n';

@@ -28,11 +28,18 @@ StopSignal::StopSignal() {
   last_signal = 0;
   watch(SIGINT, old_interrupt_);
   watch(SIGTERM, old_terminate_);
+  watch(SIGHUP, old_hang_up_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigemptyset(&ignore.sa_mask);
+  sigaction(SIGPIPE, &ignore, &old_pipe_);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &old_interrupt_, nullptr);
   sigaction(SIGTERM, &old_terminate_, nullptr);
+  sigaction(SIGHUP, &old_hang_up_, nullptr);
+  sigaction(SIGPIPE, &old_pipe_, nullptr);
 }
 
 int StopSignal::received() const { return last_signal.load(); }

@@ -1,6 +1,8 @@
 #include "tools/cli/train_command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +29,19 @@ std::vector<Example> read_untagged(const std::string& path, const Task& task,
     examples.push_back({std::move(line.x), {}, std::move(line.symbols), {}, line.line});
   }
   return examples;
+}
+
+/// A checkpoint must not get the number of a standard stream that was closed. Writing to such a
+/// stream still fails.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (const int file = open("/dev/null", mode); file >= 0 && file != stream) {
+      dup2(file, stream);
+      close(file);
+    }
+  }
 }
 
 class TrainCommand {
@@ -59,7 +74,7 @@ class TrainCommand {
     if (!result.history.empty()) note(summary_of(result.history, goal_, options_.training.epochs));
     note(fmt::format("wrote {}", options_.output));
     note(fmt::format("next: {}", next_command()));
-    return 0;
+    return is_output_lost_ ? 1 : 0;
   }
 
  private:
@@ -125,7 +140,9 @@ class TrainCommand {
   void note(const std::string& text) {
     introduce();
     bar_.clear();
-    fmt::print(stderr, "{}: {}\n", goal_ == TrainGoal::kFit ? "fit" : "learn", text);
+    // Standard error may be full or gone, which is no reason to lose a run.
+    std::fputs(fmt::format("{}: {}\n", goal_ == TrainGoal::kFit ? "fit" : "learn", text).c_str(),
+               stderr);
   }
 
   Parameters make_start() {
@@ -159,10 +176,12 @@ class TrainCommand {
   }
 
   TrainResult train(const Parameters& start) {
-    const TrainHooks hooks{.progress = [this](const TrainProgress& now) { show(now); },
-                           .epoch = [this](const EpochReport& epoch) { report(epoch); },
-                           .should_stop = [this] { return stop_.received() != 0; },
-                           .note = [this](const std::string& text) { note(text); }};
+    const TrainHooks hooks{
+        .progress = [this](const TrainProgress& now) { show(now); },
+        .epoch = [this](const EpochReport& epoch) { report(epoch); },
+        .resumed = [this](std::span<const EpochReport> epochs) { go_on(epochs); },
+        .should_stop = [this] { return stop_.received() != 0; },
+        .note = [this](const std::string& text) { note(text); }};
     const auto run = goal_ == TrainGoal::kFit     ? &scry::fit
                      : goal_ == TrainGoal::kLearn ? &scry::learn
                                                   : &scry::fit_and_learn;
@@ -195,8 +214,23 @@ class TrainCommand {
     epoch_start_ = now;
     const std::string line = epoch_json(epoch, goal_, !dev_.empty(), seconds);
     bar_.clear();
-    write_result("", line);
-    log_.add(epoch.epoch, line);
+    log_.add(line);
+    if (is_output_lost_) return;
+    try {
+      write_result("", line);
+    } catch (const Error& error) {
+      is_output_lost_ = true;
+      note(fmt::format("{}; training goes on", error.what()));
+    }
+  }
+
+  void go_on(std::span<const EpochReport> epochs) {
+    std::vector<TrainLog::Line> lines;
+    for (const EpochReport& epoch : epochs) {
+      if (epoch.epoch > 0 || !dev_.empty())
+        lines.push_back({epoch.epoch, epoch_json(epoch, goal_, !dev_.empty(), NAN)});
+    }
+    log_.restore(lines);
   }
 
   std::string next_command() const {
@@ -221,7 +255,7 @@ class TrainCommand {
   Program program_;
   TrainLog log_;
   std::vector<std::string> start_notes_;  // of make_start
-  bool is_introduced_ = false;
+  bool is_introduced_ = false, is_output_lost_ = false;
   StopSignal stop_;
   ProgressBar bar_{"updates"};
   TrainProgress last_;
@@ -233,6 +267,7 @@ class TrainCommand {
 
 int run_training(TrainCommandOptions options, TrainGoal goal, const Bundle& bundle,
                  const std::string& program) {
+  hold_standard_streams();
   settle(options);
   return TrainCommand(options, goal, bundle, program).run();
 }

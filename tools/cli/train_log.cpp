@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "runtime/examples_file.h"
+#include "runtime/stale_files.h"
 #include "runtime/write_file.h"
 
 namespace scry::cli {
@@ -17,14 +20,17 @@ namespace {
 /// -1 if the line is none of a log.
 int epoch_of(const std::string& line) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("epoch") || !json["epoch"].is_number_integer()) return -1;
-  return json["epoch"].get<int>();
+  if (!json.is_object() || !json.contains("epoch") || !json["epoch"].is_number_unsigned())
+    return -1;
+  const auto epoch = json["epoch"].get<uint64_t>();
+  return epoch > INT_MAX ? -1 : static_cast<int>(epoch);
 }
 
 }  // namespace
 
 TrainLog::TrainLog(const std::string& path, bool resume) : path_(path) {
   if (path_.empty()) return;
+  remove_stale_temporaries(path_);
   check_writable(path_);
   std::error_code ignored;
   if (!resume || !std::filesystem::is_regular_file(path_, ignored)) return;
@@ -41,14 +47,22 @@ TrainLog::TrainLog(const std::string& path, bool resume) : path_(path) {
   }
 }
 
-void TrainLog::add(int epoch, const std::string& line) {
+void TrainLog::restore(const std::vector<Line>& epochs) {
+  if (path_.empty()) return;
+  std::string text;
+  for (const Line& line : epochs) {
+    const auto old = std::find_if(old_lines_.begin(), old_lines_.end(),
+                                  [&](const Line& each) { return each.epoch == line.epoch; });
+    text += old == old_lines_.end() ? line.text : old->text;
+  }
+  write_file(path_, text);
+  is_started_ = true;
+}
+
+void TrainLog::add(const std::string& line) {
   if (path_.empty()) return;
   if (!is_started_) {
-    std::string text;
-    for (const Line& old : old_lines_) {
-      if (old.epoch < epoch) text += old.text;
-    }
-    write_file(path_, text + line);
+    write_file(path_, line);
     is_started_ = true;
     return;
   }

@@ -25,12 +25,14 @@ double ratio(double sum, int64_t count) {
 /// Averages of a tally.
 struct Averages {
   explicit Averages(const Tally& tally)
-      : loss(ratio(tally.loss, tally.num_sequences)),
-        perplexity(std::exp(ratio(tally.negative_log_p, tally.num_symbols))),
+      : is_reliable(tally.is_reliable()),
+        loss(is_reliable ? ratio(tally.loss, tally.num_sequences) : NAN),
+        perplexity(is_reliable ? std::exp(ratio(tally.negative_log_p, tally.num_symbols)) : NAN),
         kl_bits(to_bits(ratio(tally.kl, tally.num_sequences))),
         ess(ratio(tally.ess, tally.num_sequences)),
         rows(ratio(static_cast<double>(tally.num_rows), tally.num_particle_steps)),
         has_particles(tally.num_particle_steps > 0) {}
+  bool is_reliable;  // if not, loss and perplexity are NaN
   double loss, perplexity, kl_bits, ess, rows;
   bool has_particles;
 };
@@ -58,6 +60,12 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   if (!is_start) json["loss"] = number(averages.loss);
   if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
   if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
+  if (report.likelihood == Likelihood::kConditional) {
+    if (!is_start) json["overshot"] = report.train.num_overshot;
+    if (!is_start) json["unreliable"] = !averages.is_reliable;
+    if (has_dev) json["dev_overshot"] = report.dev_overshot;
+    if (has_dev) json["dev_unreliable"] = !report.is_reliable;
+  }
   if (!is_start && learns(goal)) json["kl_bits"] = number(averages.kl_bits);
   if (learns(goal) && has_dev) {
     json["dev_offset_kl_bits"] = number(to_bits(report.offset_kl));
@@ -77,8 +85,14 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
 
 Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t first_update) {
   const Averages averages(progress.tally);
-  std::vector<std::string> details{fmt::format("loss {:.4g}", averages.loss)};
-  if (fits(goal)) details.push_back(fmt::format("perplexity {:.4g}", averages.perplexity));
+  std::vector<std::string> details;
+  if (averages.is_reliable) {
+    details.push_back(fmt::format("loss {:.4g}", averages.loss));
+    if (fits(goal)) details.push_back(fmt::format("perplexity {:.4g}", averages.perplexity));
+  } else {
+    details.push_back(
+        fmt::format("perplexity unreliable ({} overshot)", progress.tally.num_overshot));
+  }
   if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
   if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));
   const int64_t to_come = progress.num_updates - progress.update +
@@ -95,14 +109,30 @@ Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t firs
 std::string summary_of(const std::vector<EpochReport>& history, TrainGoal goal, int num_epochs) {
   const auto best = std::find_if(history.rbegin(), history.rend(),
                                  [](const EpochReport& report) { return report.is_best; });
+  const auto num_unreliable =
+      std::count_if(history.begin() + 1, history.end(),
+                    [](const EpochReport& report) { return !report.is_reliable; });
+  if (best == history.rend() && !history.back().is_reliable) {
+    return fmt::format(
+        "no epoch of {} could be judged, as the estimated log Z is too low; the parameters of "
+        "epoch "
+        "{} are kept, as the last",
+        num_epochs, history.back().epoch);
+  }
   if (best == history.rend() || std::isnan(best->dev_score)) {
     const Averages averages(history.back().train);
-    return fmt::format("epoch {} of {} is done: loss {:.4g}", history.back().epoch, num_epochs,
-                       averages.loss);
+    const std::string loss =
+        averages.is_reliable ? fmt::format("loss {:.4g}", averages.loss) : "its loss is unreliable";
+    return fmt::format("epoch {} of {} is done: {}", history.back().epoch, num_epochs, loss);
   }
   const int last = history.back().epoch;
-  const std::string early =
+  std::string early =
       last < num_epochs ? fmt::format(", stopped after epoch {}", last) : std::string();
+  if (num_unreliable > 0) {
+    early +=
+        fmt::format(", {} that could not be judged left out",
+                    num_unreliable == 1 ? "1 epoch" : fmt::format("{} epochs", num_unreliable));
+  }
   if (best->epoch == 0) {
     return fmt::format("no epoch of {} was better than the start{}: development {}", num_epochs,
                        early, score_text(*best, goal));

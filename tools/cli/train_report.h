@@ -11,7 +11,8 @@ namespace scry::cli {
 enum class TrainGoal : uint8_t { kFit, kLearn, kFitAndLearn };
 
 /// `{"epoch":1,"updates":500,"loss":4.2,…}` with a newline: the fields that make sense for the
-/// goal; a number that is not finite is null. `seconds` are the epoch's.
+/// goal; a number that is not finite is null, and so is a likelihood that cannot be trusted, beside
+/// "unreliable": true. `seconds` are the epoch's; NaN if nobody knows.
 std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, double seconds);
 
 /// What the bar shows after an update; `first_update` of all updates was the first of this process.

@@ -19,6 +19,8 @@ using test::FakeRun;
 
 namespace {
 
+constexpr int64_t kUpdates = 2;  // of an epoch: 23 examples in minibatches of 16
+
 /// A state whose every number is its own, with all that JSON is bad at.
 TrainState odd_state(const Program& program) {
   TrainState state(program, Parameters::fresh(program, 1));
@@ -29,23 +31,29 @@ TrainState odd_state(const Program& program) {
       state.adam.second.set(k, 1e-30 / static_cast<double>(k + 1));
     }
   }
-  state.adam.num_updates = int64_t{1} << 40;
+  state.adam.num_updates = 2 * kUpdates + 1;
   state.baseline = -0.1 - 0.2;
   state.epoch = 3;
-  state.update = 17;
-  state.tally = {1,    2,     3, 4.1, 1.0 / 3, std::numeric_limits<double>::denorm_min(),
-                 -0.0, 1e308, 9, 10};
+  state.update = 1;
+  state.tally = {1,    2,       3,
+                 4.1,  1.0 / 3, std::numeric_limits<double>::denorm_min(),
+                 -0.0, 1e308,   int64_t{1} << 53,
+                 10,   11,      12.5};
   state.best_score = -std::nextafter(1.0, 2.0);
   state.best_epoch = 1;
   for (int epoch = 0; epoch < 3; ++epoch) {
     EpochReport& report = state.history.emplace_back();
     report.epoch = epoch;
-    report.total_updates = 100 * epoch;
+    report.total_updates = kUpdates * epoch;
     report.train.loss = INFINITY;
     report.train.kl = -INFINITY;
-    report.dev_score = epoch == 0 ? NAN : 1.0 / (7 + epoch);
+    report.dev_score = epoch == 0 ? NAN : epoch == 1 ? state.best_score : 1.0 / 9;
     report.dev_failed = 4;
+    report.dev_sequences = 6;
+    report.dev_overshot = 5;
+    report.is_reliable = epoch != 2;
     report.is_best = epoch == 1;
+    report.likelihood = Likelihood::kConditional;
   }
   state.likelihood = Likelihood::kConditional;
   return state;
@@ -184,7 +192,7 @@ TEST_CASE("a checkpoint with any wrong byte is refused or means the same") {
 TEST_CASE("metadata that says nonsense is refused, even with a right checksum") {
   const Program program = fake_program();
   TrainState state(program, Parameters::fresh(program, 1));
-  const std::string good = training_json({}, odd_state(program));
+  const std::string good = training_json(program, {}, odd_state(program));
   const auto replaced = [&](const std::string& from, const std::string& to) {
     std::string json = good;
     const size_t at = json.find(from);
@@ -192,20 +200,195 @@ TEST_CASE("metadata that says nonsense is refused, even with a right checksum") 
     return json.replace(at, from.size(), to);
   };
   for (const std::string& json :
-       {std::string("{}"), std::string("[]"), std::string("null"), std::string("{"),
-        replaced("\"epoch\":3", "\"epoch\":4"), replaced("\"epoch\":3", "\"epoch\":0"),
-        replaced("\"epoch\":3", "\"epoch\":-3"), replaced("\"epoch\":3", "\"epoch\":3e9"),
+       {std::string("{}"),
+        std::string("[]"),
+        std::string("null"),
+        std::string("{"),
+        replaced("\"epoch\":3", "\"epoch\":4"),
+        replaced("\"epoch\":3", "\"epoch\":0"),
+        replaced("\"epoch\":3", "\"epoch\":-3"),
+        replaced("\"epoch\":3", "\"epoch\":3e9"),
         replaced("\"epoch\":3", "\"epoch\":99999999999999999999"),
-        replaced("\"epoch\":1", "\"epoch\":2"), replaced("\"best_epoch\":1", "\"best_epoch\":3"),
-        replaced("\"update\":17", "\"update\":-1"), replaced("\"update\":17", "\"update\":\"17\""),
-        replaced("\"history\":[", "\"histories\":["), replaced("\"inf\"", "\"INF\""),
-        replaced("\"inf\"", "null"), replaced("\"conditional\"", "\"marginal\""),
+        replaced("\"epoch\":1", "\"epoch\":2"),
+        replaced("\"best_epoch\":1", "\"best_epoch\":3"),
+        replaced("\"update\":1}", "\"update\":-1}"),
+        replaced("\"update\":1}", "\"update\":\"1\"}"),
+        replaced("\"update\":1}", "\"update\":2}"),
+        replaced("\"update\":1}", "\"update\":0}"),
+        replaced("\"total_updates\":5", "\"total_updates\":9223372036854775807"),
+        replaced("\"total_updates\":5", "\"total_updates\":18446744073709551615"),
+        replaced("\"total_updates\":5", "\"total_updates\":-5"),
+        replaced("\"total_updates\":5", "\"total_updates\":6"),
+        replaced("\"total_updates\":4", "\"total_updates\":3"),
+        replaced("\"total_updates\":0", "\"total_updates\":1"),
+        replaced("\"num_rows\":9007199254740992", "\"num_rows\":9223372036854775807"),
+        replaced("\"num_particle_steps\":10", "\"num_particle_steps\":-10"),
+        replaced("\"num_failed\":3", "\"num_failed\":3.5"),
+        replaced("\"baseline\":-0.30000000000000004", "\"baseline\":\"nan\""),
+        replaced("\"baseline\":-0.30000000000000004", "\"baseline\":\"inf\""),
+        replaced("\"baseline\":-0.30000000000000004", "\"baseline\":1e999"),
+        replaced("\"best_score\":-1.0000000000000002", "\"best_score\":\"nan\""),
+        replaced("\"best_score\":-1.0000000000000002", "\"best_score\":\"-inf\""),
+        replaced("\"best_score\":-1.0000000000000002", "\"best_score\":-1.0"),
+        replaced("\"is_best\":true", "\"is_best\":false"),
+        replaced("\"history\":[", "\"histories\":["),
+        replaced("\"inf\"", "\"INF\""),
+        replaced("\"inf\"", "null"),
+        replaced("\"conditional\"", "\"marginal\""),
         replaced("\"is_best\":false", "\"is_best\":0")}) {
     TrainState copy(program, Parameters::fresh(program, 1));
-    CHECK_THROWS_AS(read_training(json, copy), Error);
+    CAPTURE(json);
+    CHECK_THROWS_AS(read_training(json, kUpdates, copy), Error);
   }
   TrainState copy(program, Parameters::fresh(program, 1));
-  CHECK_NOTHROW(read_training(good, copy));
+  CHECK_NOTHROW(read_training(good, kUpdates, copy));
+  TrainState longer(program, Parameters::fresh(program, 1));
+  CHECK_THROWS_AS(read_training(good, kUpdates + 1, longer), Error);
+}
+
+TEST_CASE("metadata that is nested deeply is refused and does not exhaust the stack") {
+  const Program program = fake_program();
+  const auto nest = [](const std::string& open, const std::string& close) {
+    std::string text;
+    for (int i = 0; i < 300000; ++i) text += open;
+    for (int i = 0; i < 300000; ++i) text += close;
+    return text;
+  };
+  const std::string ours = options_json(program, {});
+  for (const std::string& value : {nest("[", "]"), nest("{\"a\":", "}").insert(300000 * 5, "1")}) {
+    for (const char* name : {"freeze", "rate", "unknown"}) {
+      std::string theirs = ours;
+      theirs.insert(1, std::string("\"") + name + "\":" + value + ",");
+      CHECK_THROWS_WITH(find_difference(theirs, ours), "nested too deeply");
+      TrainState state(program, Parameters::fresh(program, 1));
+      std::string training = training_json(program, {}, odd_state(program));
+      training.insert(1, std::string("\"") + name + "\":" + value + ",");
+      CHECK_THROWS_WITH(read_training(training, kUpdates, state), "nested too deeply");
+      CHECK_THROWS_WITH(read_head(training), "nested too deeply");
+    }
+  }
+}
+
+TEST_CASE("options of another kind than ours are an error, and their texts one line") {
+  const Program program = fake_program();
+  const std::string ours = options_json(program, {});
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string theirs = ours;
+    return theirs.replace(theirs.find(from), from.size(), to);
+  };
+  CHECK_THROWS_AS(find_difference(with("\"freeze\":[]", "\"freeze\":{}"), ours), Error);
+  CHECK_THROWS_AS(find_difference(with("\"freeze\":[]", "\"freeze\":[[1]]"), ours), Error);
+  CHECK_THROWS_AS(find_difference(with("\"freeze\":[]", "\"freeze\":null"), ours), Error);
+  CHECK(find_difference(with("\"freeze\":[]", "\"freeze\":[\"a\\nb\"]"), ours) ==
+        "--freeze a\\x0ab, not nothing");
+}
+
+TEST_CASE("a run goes on with the program that it began with, and says why not with another") {
+  const test::TempFolder folder;
+  Program program = fake_program();
+  program.differentiator = "adjoint";
+  program.origin = {"the model", "the build", "the machine"};
+  const RunIdentity identity = fake_identity(program, {});
+  const std::string path = folder.file("c");
+  write_checkpoint(path, program, identity, odd_state(program));
+  CHECK(fault_of(path, program, identity).empty());
+  const auto with = [&](const std::function<void(Program&)>& change) {
+    Program other = program;
+    change(other);
+    return fault_of(path, other, identity);
+  };
+  const std::string advice =
+      "start a new one from its parameters by --params and another output file";
+  CHECK(with([](Program& p) { p.differentiator = "enzyme"; }) ==
+        "its run has gradients by 'adjoint', not 'enzyme'; use that again, or " + advice);
+  CHECK(with([](Program& p) { p.origin.build = "another"; }) ==
+        "its run is of another build of Scry; " + advice);
+  CHECK(with([](Program& p) { p.origin.model = "another"; }) ==
+        "its run is of another model, or of this one before it was changed; " + advice);
+
+  std::string noted;
+  TrainHooks hooks;
+  hooks.note = [&](const std::string& text) { noted += text; };
+  Program elsewhere = program;
+  elsewhere.origin.machine = "another";
+  read_checkpoint(path, elsewhere, identity, hooks);
+  CHECK(noted == path +
+                     ": the run began on another CPU ('the machine'); it goes on, but not to the "
+                     "last bit as it would have there");
+}
+
+TEST_CASE("a checkpoint of another format is refused, and what forges one is found out") {
+  const test::TempFolder folder;
+  const Program program = fake_program();
+  const RunIdentity identity = fake_identity(program, {});
+  write_checkpoint(folder.file("c"), program, identity, odd_state(program));
+  const auto with = [&](const std::function<void(TensorFile&)>& change) {
+    TensorFile file = read_tensors(folder.file("c"));
+    change(file);
+    add_checksum(file);
+    folder.write("d", to_bytes(file));
+    return fault_of(folder.file("d"), program, identity);
+  };
+  const auto replace = [](std::string& text, const std::string& from, const std::string& to) {
+    REQUIRE(text.find(from) != std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  CHECK(with([](TensorFile&) {}).empty());
+  CHECK(with([&](TensorFile& file) {
+          replace(file.metadata["scry.training"], "\"format\":2", "\"format\":3");
+        }).starts_with("its run is of another version of Scry (format 3, not 2); start a new"));
+  CHECK(with([&](TensorFile& file) {
+          replace(file.metadata["scry.training"], "\"format\":2,", "");
+        }).starts_with("its run is of another version of Scry (format 1, not 2); start a new"));
+  CHECK(with([&](TensorFile& file) {
+          replace(file.metadata["scry.training"], "\"build\":\"\"", "\"build\":7");
+        }) == "the checkpoint is damaged (a value of another kind)");
+  CHECK(with([&](TensorFile& file) {
+          for (Tensor& tensor : file.tensors) {
+            if (tensor.name == "train.second.model.b") tensor.bytes[3] = '\x80';  // its sign
+          }
+        }) == "the checkpoint is damaged ('train.second.model.b' is negative)");
+}
+
+TEST_CASE("parameters are not taken from a checkpoint with a wrong bit, wherever it is") {
+  const test::TempFolder folder;
+  const Program program = fake_program();
+  write_checkpoint(folder.file("c"), program, fake_identity(program, {}), odd_state(program));
+  const std::string bytes = test::read_bytes(folder.file("c"));
+  const Parameters best = read_parameters(folder.file("c"), program);
+  int num_accepted = 0;
+  for (size_t i = 0; i < bytes.size(); i += 5) {
+    std::string spoiled = bytes;
+    spoiled[i] = static_cast<char>(spoiled[i] ^ (1 << i % 8));
+    folder.write("bad", spoiled);
+    for (const bool with_proposal : {false, true}) {
+      try {
+        const Parameters read =
+            with_proposal ? read_model_parameters(folder.file("bad"), program, 1).parameters
+                          : read_parameters(folder.file("bad"), program);
+        for (int64_t k = 0; k < best.values.size(); ++k)
+          REQUIRE(read.values.get(k) == best.values.get(k));
+        ++num_accepted;
+      } catch (const DataError&) {
+      }
+    }
+  }
+  CHECK(num_accepted < 6);  // spaces
+}
+
+TEST_CASE("a save and a run that begins remove what a killed process left of the file") {
+  const test::TempFolder folder;
+  const Program program = fake_program();
+  FakeRun run;
+  run.options.checkpoint = folder.file("c");
+  const RunIdentity identity = fake_identity(program, run);
+  folder.write("c.999999999.tmp", "half");
+  write_checkpoint(folder.file("c"), program, identity, odd_state(program));
+  CHECK(folder.names() == std::vector<std::string>{"c"});
+  run.options.resume = true;
+  folder.write("c.999999999.ab12_.tmp", "half");
+  begin_run(program, Parameters::fresh(program, 1), fake_identity(program, run), {});
+  CHECK(folder.names() == std::vector<std::string>{"c"});
 }
 
 TEST_CASE("a run goes on with its own options, data, goal and model only") {

@@ -77,6 +77,70 @@ TEST_CASE("the perplexity is per symbol and the loss per sequence") {
   CHECK_THROWS_WITH(measure_likelihood(broken, dev, {}, report), "development example 8: no");
 }
 
+namespace {
+
+/// Of 12 examples with 42 symbols, the first has so much more score than log Ẑ, others log 3 a
+/// symbol less.
+struct Overshooting : Objective {
+  explicit Overshooting(double by) : by(by) {}
+  void add_gradient(std::span<const TrainExample>, const StepContext&, double, Gradients&,
+                    Tally&) override {}
+  void measure(std::span<const TrainExample> examples, const StepContext&, Tally& tally) override {
+    for (const TrainExample& example : examples) {
+      ++tally.num_sequences;
+      tally.num_symbols += static_cast<int64_t>(example.x.size());
+      if (example.number == 0) {
+        ++tally.num_overshot;
+        tally.overshoot += by;
+      } else {
+        tally.negative_log_p += std::log(3.0) * static_cast<double>(example.x.size());
+      }
+    }
+  }
+  double by;
+};
+
+EpochReport measure_overshooting(double by, double& loss) {
+  const Program program = test::hand_hmm();
+  const Parameters parameters(program);
+  const std::vector<Example> examples = test::hmm_examples(12, 1);
+  const std::vector<TrainExample> dev = spans_of(examples);
+  Workers workers(1);
+  ShardedObjective objective(program, parameters, 5, workers,
+                             [&](const Parameters&) { return std::make_unique<Overshooting>(by); });
+  EpochReport report;
+  report.epoch = 3;
+  loss = measure_likelihood(objective, dev, {}, report);
+  return report;
+}
+
+}  // namespace
+
+TEST_CASE("a perplexity is given only where log Z is not known to be more than 1 % too low") {
+  double loss = 0;
+  const EpochReport good = measure_overshooting(0.4, loss);  // 0.42 of 42 symbols
+  CHECK(good.is_reliable);
+  CHECK(good.dev_overshot == 1);
+  CHECK(good.dev_sequences == 12);
+  CHECK(good.perplexity == Approx(std::exp(std::log(3.0) * 41 / 42)).epsilon(1e-12));
+  CHECK(loss == Approx(std::log(3.0) * 41 / 12).epsilon(1e-12));
+  CHECK(describe_overshoot(good) ==
+        "epoch 3: 1 of 12 development sequences have G(y) above the estimated log Z, which is thus "
+        "too low: perplexities are a little too good; give more particles (-M), learn a proposal "
+        "along (learn --joint), or normalize the model locally");
+
+  EpochReport bad = measure_overshooting(0.44, loss);
+  CHECK_FALSE(bad.is_reliable);
+  CHECK(std::isnan(bad.perplexity));
+  CHECK(loss == INFINITY);
+  bad.train.num_sequences = 9;
+  bad.train.num_overshot = 2;
+  CHECK(describe_overshoot(bad).starts_with(
+      "epoch 3: 2 of 9 training and 1 of 12 development sequences have G(y) above the estimated "
+      "log Z, which is thus too low: perplexities cannot be trusted; "));
+  CHECK(describe_overshoot(EpochReport{}).empty());
+}
+
 TEST_CASE("the exact proposal has an offset divergence of about 0, and a wrong one more") {
   const Program program = test::hand_hmm();
   Parameters parameters = Parameters::fresh(program, 3);

@@ -132,6 +132,13 @@ TEST_CASE("θ and φ learned together: q follows p as it is learned") {
   options.epochs = 40;
   options.adam.rate = 0.02;
   const Parameters start = Parameters::fresh(program, 5);
+  // log p(y | x) can be 0. Of log p(x, y), a model that knows the alphabets and that the tag stays
+  // has log 8 at the first step and log 4 at the others; more can be known of the last.
+  double symbols = 0;
+  for (const Example& example : dev) symbols += static_cast<double>(example.x.size());
+  const double others = symbols - static_cast<double>(dev.size());
+  const double known =
+      std::exp((static_cast<double>(dev.size()) * std::log(8) + others * std::log(4)) / symbols);
   for (const Likelihood likelihood : {Likelihood::kJoint, Likelihood::kConditional}) {
     options.likelihood = likelihood;
     const TrainResult result = fit_and_learn(program, start, train, dev, options);
@@ -139,7 +146,7 @@ TEST_CASE("θ and φ learned together: q follows p as it is learned") {
     INFO("perplexity " << before.perplexity << " → " << after.perplexity << ", KL(q ‖ p) "
                        << before.dev_kl << " → " << after.dev_kl << ", ESS " << before.dev_ess
                        << " → " << after.dev_ess);
-    CHECK(after.perplexity < 0.9 * before.perplexity);
+    CHECK(after.perplexity < (likelihood == Likelihood::kJoint ? known : 1.01));
     // With φ as it was, the same θ would be sampled from badly.
     Parameters left_behind = result.parameters;
     for (const Block& block : program.params) {
