@@ -8,6 +8,7 @@
 #include "build_id.h"
 #include "compiler/cache.h"
 #include "compiler/enzyme.h"
+#include "compiler/hold_stopped.h"
 #include "compiler/jit.h"
 #include "compiler/stages.h"
 
@@ -187,12 +188,17 @@ class Compiler {
 
 }  // namespace
 
+bool stops_gradients(const Bundle& bundle) {
+  return stops_gradients(trace(*bundle.model, bundle.proposal.get()));
+}
+
 Program compile(const Model& model, const Proposal* proposal, const CompileOptions& options,
                 CompileReport* report) {
   CompileReport unused;
   CompileReport& result = report != nullptr ? *report : unused;
   const auto start = std::chrono::steady_clock::now();
-  const ModelGraphs graphs = trace(model, proposal);
+  ModelGraphs graphs = trace(model, proposal);
+  if (options.hold_stopped) graphs = hold_stopped(graphs);
   const double trace_ms = milliseconds_since(start);
   const auto run = [&](const EnzymeSearch& enzyme) {
     result = {};

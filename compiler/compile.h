@@ -19,6 +19,7 @@ struct CompileOptions {
   Precision precision = Precision::kFloat;
   Differentiator differentiator = Differentiator::kAuto;
   bool gradients = true;
+  bool hold_stopped = false;  ///< with the model's twin (hold_stopped.h); needs gradients = false
   bool use_cache = true;
   std::string cache_folder = {};  ///< empty: default_cache_folder()
   /// Told in one line what went wrong where compilation goes on all the same. Default: standard
@@ -35,6 +36,9 @@ struct CompileReport {
   CodegenTimes codegen;
   double load_ms = 0;
 };
+
+/// Whether the model calls stop_gradient itself (hold_stopped.h).
+bool stops_gradients(const Bundle& bundle);
 
 /// Traces, optimises, differentiates and compiles. Throws ModelError at the user's line, or Error.
 Program compile(const Model& model, const Proposal* proposal, const CompileOptions& options = {},

@@ -65,6 +65,7 @@ Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
   weigh_rows(forest, final_rows, result.counts, result.log_weights);
   result.sort();
   result.log_z = log_sum_exp(result.log_weights);
+  result.certainty = exact ? Certainty::kExact : Certainty::kLowerBound;
   if (exact) result.log_z_error = 0;
   return result;
 }

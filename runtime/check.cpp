@@ -1,15 +1,19 @@
 #include "runtime/check.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "dsl/error.h"
 #include "runtime/philox.h"
 #include "runtime/replay.h"
+#include "runtime/sample.h"
 
 namespace scry {
 namespace {
 
 constexpr int kDirections = 2, kElements = 3;
+constexpr int kAttempts = 20;  // to draw a tagging of positive probability
 
 /// A quantity of a tagging, with the weights that Replay::add_gradient takes.
 struct Quantity {
@@ -20,19 +24,25 @@ struct Quantity {
 
 class Checker {
  public:
-  Checker(const Program& program, int length, uint64_t seed)
+  Checker(const Program& program, const Program* held, int length, uint64_t seed)
       : program_(program),
+        valued_(held != nullptr ? *held : program),
         parameters_(Parameters::fresh(program, seed)),
         length_(length),
         random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
-    for (int t = 0; t < length; ++t) {
-      x_.push_back(draw_symbol(program.task.x));
-      y_.push_back(draw_symbol(program.task.y));
+    for (int attempt = 0; attempt < kAttempts && !found_; ++attempt) {
+      x_.clear();
+      for (int t = 0; t < length; ++t) x_.push_back(draw_symbol(program.task.x));
+      found_ = draw_tagging(attempt);
     }
   }
 
   GradientCheckRow run(const Quantity& quantity) {
-    GradientCheckRow row{program_.differentiator, quantity.name, length_, "", 0, true};
+    GradientCheckRow row{program_.differentiator, quantity.name, length_, "", 0, true, ""};
+    if (!found_) {
+      row.left_out = fmt::format("no tagging above -inf was found for {} random inputs", kAttempts);
+      return row;
+    }
     const Gradients gradients = differentiate(quantity);
     for (const Block& block : program_.params) {
       if (quantity.proposal_only && block.group != ParamGroup::kProposal) continue;
@@ -59,6 +69,32 @@ class Checker {
     if (count < 1) throw Error("the alphabet has no symbol but its end");
     const auto symbol = static_cast<int>(random_.word() % static_cast<uint32_t>(count));
     return alphabet.eos() && symbol >= *alphabet.eos() ? symbol + 1 : symbol;
+  }
+
+  /// y by one filtered particle, or the heaviest of several: a tagging that the model allows, if it
+  /// has any that scores alone lead to. At first uniformly, as every tagging of positive
+  /// probability should have its turn.
+  bool draw_tagging(int attempt) {
+    y_.clear();
+    if (attempt == 0) {
+      for (int t = 0; t < length_; ++t) y_.push_back(draw_symbol(program_.task.y));
+    } else {
+      const SampleOptions options{.method = Method::kFilter,
+                                  .particles = 64,
+                                  .seed = random_.word(),
+                                  .error_bar = false,
+                                  .threads = 1};
+      const SampleInput input(x_);
+      const std::vector<Outcome> outcomes =
+          sample(program_, parameters_, std::span(&input, 1), options);
+      if (outcomes[0].error || outcomes[0].ensemble.size() == 0) return false;
+      const std::span<const int32_t> tags = outcomes[0].ensemble.sequence(0);
+      y_.assign(tags.begin(), tags.end());
+    }
+    const SequenceScore score = Replay(program_, parameters_).run(x_, y_);
+    // NaN is the model's own mistake, and shows in the comparison.
+    return score.log_score != -INFINITY && score.log_proposal != -INFINITY &&
+           score.to_go != -INFINITY;
   }
 
   Gradients differentiate(const Quantity& quantity) {
@@ -89,11 +125,17 @@ class Checker {
 
   double value(const Quantity& quantity, const Block& block, const std::vector<double>& direction,
                double by) {
-    Parameters moved = parameters_;
+    Parameters moved(valued_);
+    for (int64_t k = 0; k < program_.num_param_elements; ++k) {
+      const double each = parameters_.values.get(k);
+      moved.values.set(k, each);
+      // Its twin, which stays.
+      if (&valued_ != &program_) moved.values.set(program_.num_param_elements + k, each);
+    }
     for (size_t k = 0; k < direction.size(); ++k)
       moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
-    moved.prepare(program_);
-    const SequenceScore score = Replay(program_, moved).run(x_, y_);
+    moved.prepare(valued_);
+    const SequenceScore score = Replay(valued_, moved).run(x_, y_);
     return quantity.score * score.log_score + quantity.proposal * score.log_proposal +
            quantity.to_go * score.to_go;
   }
@@ -116,18 +158,22 @@ class Checker {
   }
 
   const Program& program_;
+  const Program& valued_;  // whose values are differenced
   Parameters parameters_;
   int length_;
   Random random_;
   std::vector<int> x_, y_;
+  bool found_ = false;  // a tagging of positive probability
 };
 
 }  // namespace
 
-std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed) {
-  if (program.precision != Precision::kDouble)
+std::vector<GradientCheckRow> check_gradients(const Program& program, int length, uint64_t seed,
+                                              const Program* held) {
+  if (program.precision != Precision::kDouble ||
+      (held != nullptr && held->precision != Precision::kDouble))
     throw Error("check_gradients needs a program compiled in double precision");
-  Checker checker(program, length, seed);
+  Checker checker(program, held, length, seed);
   std::vector<Quantity> quantities{{"G_T by θ", 1, 0, 0, false}};
   if (program.has_proposal()) {
     quantities.push_back({"log q by φ", 0, 1, 0, true});

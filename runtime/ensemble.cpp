@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "dsl/error.h"
+#include "runtime/error_bar.h"
 
 namespace scry {
 namespace {
@@ -38,8 +39,24 @@ std::vector<T> in_order(const std::vector<T>& old, const std::vector<size_t>& or
 /// What can be said of Ẑ after several runs.
 struct Total {
   double log_z = -INFINITY;
-  std::optional<double> log_z_error;
+  ErrorBar bar = {};
 };
+
+/// The bar of a mean of R values, by their scatter relative to the mean.
+ErrorBar judge_runs(double error, double share, double num_values) {
+  if (error * error * num_values < 1e-6) {
+    return {Certainty::kNoSpread, error, "all runs agree: no bar sees what none of them drew"};
+  }
+  ErrorBar bar{Certainty::kEstimate, error * student_widening(num_values - 1), ""};
+  if (num_values < 3) {
+    bar.caution = "two runs tell little of their scatter";
+  } else if (share < 0.5) {
+    bar.caution = fmt::format("few of the runs make up the sum: {:.1f} of {}", share * num_values,
+                              num_values);
+  }
+  if (!bar.caution.empty()) bar.certainty = Certainty::kUnreliable;
+  return bar;
+}
 
 /// The mean of Ẑ over all runs and, by the delta method, its relative standard error. An ensemble
 /// that is itself a mean of n runs counts n-fold, and its scatter as that of a mean of n.
@@ -57,18 +74,25 @@ Total mean_of_totals(std::span<const Ensemble> runs, int num_empty) {
     mean += runs[r].info.runs * std::exp(log_z[r] - top) / num_runs;
   }
 
-  Total total{.log_z = top + std::log(mean), .log_z_error = std::nullopt};
-  const auto is_exact = [](const Ensemble& run) { return run.log_z_error == 0.0; };
-  if (num_empty == 0 && std::all_of(runs.begin(), runs.end(), is_exact)) {
-    total.log_z_error = 0;
-  } else if (runs.front().info.particles > 0) {  // else a beam: the same each time, yet not exact
-    double squares = num_empty * mean * mean;
+  Total total{.log_z = top + std::log(mean)};
+  const auto all = [&](Certainty certainty) {
+    return std::all_of(runs.begin(), runs.end(),
+                       [=](const Ensemble& run) { return run.certainty == certainty; });
+  };
+  if (num_empty == 0 && all(Certainty::kExact)) {
+    total.bar = {Certainty::kExact, 0.0, ""};
+  } else if (runs.front().info.particles == 0) {  // a beam: the same each time, yet not exact
+    total.bar.certainty = Certainty::kLowerBound;
+  } else {
+    double squares = num_empty * mean * mean, second = 0;
     for (size_t r = 0; r < runs.size(); ++r) {
-      const double deviation = std::exp(log_z[r] - top) - mean;
+      const double value = std::exp(log_z[r] - top), deviation = value - mean;
       squares += runs[r].info.runs * deviation * deviation;
+      second += runs[r].info.runs * value * value;
     }
     const double num_values = static_cast<double>(runs.size()) + num_empty;
-    total.log_z_error = std::sqrt(squares / (num_values - 1) / num_runs) / mean;
+    total.bar = judge_runs(std::sqrt(squares / (num_values - 1) / num_runs) / mean,
+                           mean * mean * num_runs / second, num_values);
   }
   return total;
 }
@@ -135,11 +159,21 @@ double log_sum_exp(std::span<const double> values) {
   return top + std::log(total);
 }
 
+const char* to_string(Certainty certainty) {
+  constexpr const char* kNames[] = {"exact",     "estimate", "unreliable",
+                                    "no spread", "unknown",  "lower bound"};
+  return kNames[static_cast<size_t>(certainty)];
+}
+
 double Ensemble::log_probability(size_t i) const {
   return log_z == -INFINITY ? -INFINITY : log_weights[i] - log_z;
 }
 
 double Ensemble::probability(size_t i) const { return std::exp(log_probability(i)); }
+
+double Ensemble::model_log_probability(size_t i) const {
+  return log_z == -INFINITY ? -INFINITY : log_scores[i] / info.temperature - log_z;
+}
 
 double Ensemble::particle_log_weight(size_t i) const {
   if (info.particles == 0) return log_weights[i];
@@ -233,9 +267,11 @@ Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty) {
   pooled.info.runs = num_empty;
   for (const Ensemble& run : runs) pooled.info.runs += run.info.runs;
   pooled.length = runs.front().length;
-  const Total total = mean_of_totals(runs, num_empty);
+  Total total = mean_of_totals(runs, num_empty);
   pooled.log_z = total.log_z;
-  pooled.log_z_error = total.log_z_error;
+  pooled.certainty = total.bar.certainty;
+  pooled.log_z_error = total.bar.error;
+  pooled.caution = std::move(total.bar.caution);
   merge_sequences(runs, pooled);
   pooled.sort();
   return pooled;

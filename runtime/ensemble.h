@@ -32,6 +32,18 @@ struct RunInfo {
   int beam_width = 0;    ///< 0 if it is no beam
 };
 
+/// What is known of an ensemble's log_z.
+enum class Certainty : uint8_t {
+  kExact,       ///< it is log Z, up to rounding
+  kEstimate,    ///< ±1.96 log_z_error hold log Z in about 95 % of runs
+  kUnreliable,  ///< an estimate, but the sample shows that its error bar cannot be trusted
+  kNoSpread,    ///< an estimate from equal weights: they tell nothing of what was never drawn
+  kUnknown,     ///< an estimate without an error bar: of one particle, or none was asked for
+  kLowerBound,  ///< at most log Z: of a beam
+};
+/// "exact", "estimate", "unreliable", "no spread", "unknown", "lower bound".
+const char* to_string(Certainty certainty);
+
 /// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags.
 struct Ensemble {
   RunInfo info;
@@ -41,9 +53,13 @@ struct Ensemble {
   std::vector<double> log_scores;   ///< G_T
   std::vector<int32_t> counts;      ///< particles on the sequence; 1 where info.particles is 0
   double log_z = 0;                 ///< log Ẑ; of exp(G_T / temperature)
+  Certainty certainty = Certainty::kUnknown;  ///< what log_z and log_z_error are worth
   /// Standard error of log_z: of one run, from its genealogy (genealogy.h); of pooled runs, from
-  /// their scatter; 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam).
+  /// their scatter; both widened by Student's t for small samples, so that 1.96 of it make a 95 %
+  /// bar. 0 where log_z is exact; nothing where it cannot be told (M = 1, a beam). Read it with
+  /// `certainty`: where that is kNoSpread it is 0 or rounding, and no bound of anything.
   std::optional<double> log_z_error;
+  std::string caution;  ///< why it is kUnreliable, kNoSpread or kUnknown, in words; else empty
   /// T of them, and one more if EOS ends the sequence (fn:eos), which `tags` are without; none of
   /// pooled runs.
   std::vector<StepRecord> steps;
@@ -52,9 +68,13 @@ struct Ensemble {
   std::span<const int32_t> sequence(size_t i) const {
     return std::span(tags).subspan(i * static_cast<size_t>(length), static_cast<size_t>(length));
   }
-  /// p̂ of sequence i (eq:phat); 0 where log_z is -∞.
+  /// p̂ of sequence i (eq:phat): its share of the ensemble's weight, of exact draws the share of
+  /// draws; 0 where log_z is -∞.
   double probability(size_t i) const;
   double log_probability(size_t i) const;
+  /// log p(y | x) = G_T / temperature − log Z under the model, where log_z is exact; else with
+  /// log_z for log Z: an estimate, or of a beam an upper bound.
+  double model_log_probability(size_t i) const;
   /// log w of each particle on sequence i; with the exact proposal, log Z. Of pooled runs, the log
   /// of the mean over the sequence's particles.
   double particle_log_weight(size_t i) const;
@@ -81,15 +101,17 @@ struct Ensemble {
 double log_sum_exp(std::span<const double> values);
 
 /// One ensemble of R independent runs on the same input: Ẑ is the mean of theirs, and the standard
-/// error comes from their scatter (nothing for R = 1 beyond the run's own). The rest of the info is
+/// error comes from their scatter, with R − 1 degrees of freedom (nothing for R = 1 beyond the
+/// run's own). The rest of the info is
 /// the first run's. Runs that failed by Trouble::kNoMass count as Ẑ = 0: pass how many they are as
 /// `num_empty`. Throws Error if there are no other runs, or if lengths, temperatures or numbers of
 /// particles differ.
 Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
 
-/// The whole run as one JSON object, in one line: what was asked, log Ẑ and its error, every
+/// The whole run as one JSON object, in one line: what was asked, log Ẑ and what it is worth, every
 /// sequence with its names, weight and score (the `max_sequences` heaviest), every step (no key
-/// "steps" without `with_steps`). Infinities and unknowns are null.
+/// "steps" without `with_steps`). The keys are the same for every method, and docs/output.md tells
+/// each; infinities and unknowns are null.
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences = SIZE_MAX,
                     bool with_steps = true);
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "runtime/ensemble.h"
+#include "runtime/search.h"
 
 namespace scry {
 namespace {
@@ -9,11 +11,38 @@ namespace {
 // Numbers are written with as many digits as reading them back takes; infinities and NaN as null.
 using Json = nlohmann::ordered_json;
 
+/// Every key that a record of a run has, whatever the method, in this order.
+Json blank_record() {
+  Json record;
+  for (const char* key :
+       {"sequence", "method", "resampling", "particles", "beam_width", "runs", "temperature",
+        "seed", "length", "log_z", "log_z_error", "log_z_status", "log_z_caution",
+        "log_z_lower_bound", "ess", "rows", "rows_per_particle_step", "optimal", "why",
+        "num_sequences", "sequences"}) {
+    record[key] = nullptr;
+  }
+  return record;
+}
+
+Json names_of(std::span<const int32_t> tags, const Alphabet& alphabet) {
+  Json names = Json::array();
+  for (int32_t tag : tags) names.push_back(alphabet.name(tag));
+  return names;
+}
+
+/// The log of p(y | x) where that is known, else of its estimate p̂; of a beam neither.
+std::optional<double> log_probability_of(const Ensemble& ensemble, size_t i) {
+  if (ensemble.certainty == Certainty::kLowerBound) return std::nullopt;
+  return ensemble.certainty == Certainty::kExact ? ensemble.model_log_probability(i)
+                                                 : ensemble.log_probability(i);
+}
+
 Json sequence_json(const Ensemble& ensemble, size_t i, const Alphabet& alphabet) {
-  Json tags = Json::array();
-  for (int32_t tag : ensemble.sequence(i)) tags.push_back(alphabet.name(tag));
-  return {{"tags", std::move(tags)},
-          {"probability", ensemble.probability(i)},
+  const std::optional<double> log_p = log_probability_of(ensemble, i);
+  return {{"tags", names_of(ensemble.sequence(i), alphabet)},
+          {"probability", log_p ? Json(std::exp(*log_p)) : Json()},
+          {"log_probability", log_p ? Json(*log_p) : Json()},
+          {"share", ensemble.probability(i)},
           {"log_weight", ensemble.log_weights[i]},
           {"log_score", ensemble.log_scores[i]},
           {"count", ensemble.counts[i]}};
@@ -25,46 +54,75 @@ Json step_json(const StepRecord& step) {
   return json;
 }
 
+void add_log_z(Json& record, const Ensemble& ensemble) {
+  const bool bound = ensemble.certainty == Certainty::kLowerBound;
+  record[bound ? "log_z_lower_bound" : "log_z"] = ensemble.log_z;
+  // No spread would be an error of 0, which is for exact ones.
+  if (ensemble.log_z_error && ensemble.certainty != Certainty::kNoSpread)
+    record["log_z_error"] = *ensemble.log_z_error;
+  record["log_z_status"] = to_string(ensemble.certainty);
+  if (!ensemble.caution.empty()) record["log_z_caution"] = ensemble.caution;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // of bytes that are no UTF-8
+}
+
 }  // namespace
 
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences,
                     bool with_steps) {
   const RunInfo& info = ensemble.info;
-  Json rows, rows_per_particle_step;  // null
+  Json record = blank_record();
+  record["sequence"] = info.sequence + 1;
+  record["method"] = info.method;
+  record["resampling"] = info.resampling;
+  record["particles"] = info.particles;
+  if (info.beam_width > 0) record["beam_width"] = info.beam_width;
+  record["runs"] = info.runs;
+  record["temperature"] = info.temperature;
+  record["seed"] = info.seed;
+  record["length"] = ensemble.length;
+  add_log_z(record, ensemble);
+  record["ess"] = ensemble.ess();
   if (ensemble.steps.size() >= static_cast<size_t>(ensemble.length)) {
-    rows = ensemble.num_rows();
+    record["rows"] = ensemble.num_rows();
     const double width = std::max(info.particles, info.beam_width);
     const double particle_steps = width * static_cast<double>(ensemble.steps.size());
     if (particle_steps > 0) {
-      rows_per_particle_step = static_cast<double>(ensemble.num_rows()) / particle_steps;
+      record["rows_per_particle_step"] = static_cast<double>(ensemble.num_rows()) / particle_steps;
     }
   }
-  Json sequences = Json::array();
+  record["num_sequences"] = ensemble.size();
+  record["sequences"] = Json::array();
   for (size_t i : ensemble.top(max_sequences)) {
-    sequences.push_back(sequence_json(ensemble, i, task.y));
+    record["sequences"].push_back(sequence_json(ensemble, i, task.y));
   }
-  Json json{{"sequence", info.sequence + 1},
-            {"method", info.method},
-            {"resampling", info.resampling},
-            {"particles", info.particles},
-            {"beam_width", info.beam_width > 0 ? Json(info.beam_width) : Json()},
-            {"runs", info.runs},
-            {"temperature", info.temperature},
-            {"seed", info.seed},
-            {"length", ensemble.length},
-            {"log_z", ensemble.log_z},
-            {"log_z_error", ensemble.log_z_error ? Json(*ensemble.log_z_error) : Json()},
-            {"ess", ensemble.ess()},
-            {"rows", std::move(rows)},
-            {"rows_per_particle_step", std::move(rows_per_particle_step)},
-            {"num_sequences", ensemble.size()},
-            {"sequences", std::move(sequences)}};
   if (with_steps) {
-    Json steps = Json::array();
-    for (const StepRecord& step : ensemble.steps) steps.push_back(step_json(step));
-    json["steps"] = std::move(steps);
+    record["steps"] = Json::array();
+    for (const StepRecord& step : ensemble.steps) record["steps"].push_back(step_json(step));
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // of bytes that are no UTF-8
+  return dump(record);
+}
+
+std::string to_json(const Best& best, const Task& task, const std::string& method,
+                    int64_t sequence) {
+  Json record = blank_record();
+  record["sequence"] = sequence + 1;
+  record["method"] = method;
+  record["length"] = best.tags.size();
+  record["rows"] = best.num_rows;
+  record["optimal"] = best.optimal;
+  if (!best.optimal) record["why"] = best.why;
+  record["num_sequences"] = 1;
+  record["sequences"] = {{{"tags", names_of(best.tags, task.y)},
+                          {"probability", nullptr},
+                          {"log_probability", nullptr},
+                          {"share", nullptr},
+                          {"log_weight", nullptr},
+                          {"log_score", best.log_score},
+                          {"count", 1}}};
+  return dump(record);
 }
 
 }  // namespace scry

@@ -226,17 +226,32 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
   weigh_rows(forest, final_rows, result.counts, result.log_weights);
   fill_sequences(forest, final_rows, length_, result);
   result.log_z = log_sum_exp(result.log_weights);
-  if (options_.error_bar) result.log_z_error = log_z_error();
+  if (options_.error_bar) {
+    ErrorBar bar = error_bar(result.steps);
+    result.certainty = bar.certainty;
+    result.log_z_error = bar.error;
+    result.caution = std::move(bar.caution);
+  }
   result.sort();
   return result;
 }
 
-/// By the delta method: the standard deviation of Ẑ / Z.
-std::optional<double> Particles::log_z_error() const {
-  const std::optional<double> variance =
-      genealogy_.relative_variance(options_.particles, options_.resampling);
-  if (!variance) return std::nullopt;
-  return std::sqrt(std::max(*variance, 0.0));
+/// By the delta method: the standard deviation of Ẑ / Z, and what the weights say about it.
+ErrorBar Particles::error_bar(std::span<const StepRecord> steps) const {
+  if (steps.empty()) return {Certainty::kExact, 0.0, ""};  // the one tagging of no symbols
+  std::vector<double> weights;  // relative to the heaviest
+  for (double log_weight : row_log_weights_) weights.push_back(std::exp(log_weight - top_));
+  RunEvidence evidence{
+      .num_particles = num_particles(),
+      .relative_variance = genealogy_.relative_variance(options_.particles, options_.resampling),
+      .last = spread_of(weights, row_counts_, num_particles())};
+  for (const StepRecord& step : steps) {
+    if (!step.resampled && &step != &steps.back()) continue;
+    evidence.resampled = evidence.resampled || step.resampled;
+    evidence.least_share = std::min(evidence.least_share, step.ess / num_particles());
+    evidence.naive_variance += 1 / step.ess - 1 / num_particles();
+  }
+  return judge(evidence);
 }
 
 }  // namespace scry

@@ -1,5 +1,6 @@
 // Weighted particles: importance sampling, filtering, smoothing (sec:sis).
 #pragma once
+#include "runtime/error_bar.h"
 #include "runtime/genealogy.h"
 #include "runtime/population.h"
 
@@ -21,7 +22,7 @@ class Particles : public Population {
   Genealogy::Level note_level(const CandidateTable& table) const;
   void resample_now(int step, StepRecord& record, Genealogy::Level& level);
   void settle(std::vector<int32_t>& cells);
-  std::optional<double> log_z_error() const;
+  ErrorBar error_bar(std::span<const StepRecord> steps) const;
   double num_particles() const { return static_cast<double>(options_.particles); }
 
   SampleOptions options_;

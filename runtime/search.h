@@ -13,6 +13,10 @@ struct Best {
   int64_t num_rows = 0;  ///< prefixes or states that were extended
 };
 
+/// As to_json(Ensemble) makes it, with the same keys: what a search does not tell is null.
+std::string to_json(const Best& best, const Task& task, const std::string& method,
+                    int64_t sequence);
+
 struct SearchOptions {
   int64_t sequence = 0;                 ///< its number, for messages
   int64_t max_rows = int64_t{1} << 17;  ///< prefixes or states extended, of all steps, at most
@@ -38,7 +42,8 @@ Best search_best_first(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SearchOptions& options = {});
 
 /// M exact draws from p(y | x) ∝ exp(G_T / temperature), and log Z, by dynamic programming over the
-/// distinct states of each step, whatever T is. Draw m depends on (seed, first_sequence, m) alone.
+/// distinct states of each step, whatever T is. The ensemble's weights are shares of the draws:
+/// probability(i) is count / M, model_log_probability(i) is log p(y | x) itself. Draw m depends on (seed, first_sequence, m) alone.
 /// Each step's record has its number of states and ess = M. Uses of `options`: particles,
 /// temperature, seed, first_sequence, max_rows (states of all steps, at most). Throws as viterbi
 /// does, and Error if the options make no sense.

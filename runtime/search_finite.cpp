@@ -178,6 +178,7 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
   ensemble.info.sequence = options.first_sequence;
   ensemble.length = static_cast<int>(ended.front().x.size());
   ensemble.log_z = sampler.log_z();
+  ensemble.certainty = Certainty::kExact;
   ensemble.log_z_error = 0.0;
   for (const LatticeStep& step : lattice.steps) {
     StepRecord& record = ensemble.steps.emplace_back();

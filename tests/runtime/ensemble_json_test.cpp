@@ -4,6 +4,7 @@
 
 #include "dsl/error.h"
 #include "runtime/ensemble.h"
+#include "runtime/search.h"
 #include "tests/catch.h"
 #include "tests/support/hand_ensemble.h"
 
@@ -55,6 +56,63 @@ TEST_CASE("the JSON of a run says what was asked and what came out") {
   CHECK(json["steps"][0] == Json{{"ess", 4.0}, {"resampled", false}, {"rows", 1}});
   CHECK(json["steps"][1] ==
         Json{{"ess", 1.25}, {"resampled", true}, {"rows", 3}, {"ancestors", {0, 0, 2, 0}}});
+}
+
+TEST_CASE("the JSON of a beam calls a lower bound by its name, and no share a probability") {
+  Ensemble beam = filtered();
+  beam.certainty = Certainty::kLowerBound;
+  beam.log_z_error.reset();
+  const Json json = Json::parse(to_json(beam, kTask));
+  CHECK(json["log_z"].is_null());
+  CHECK(json["log_z_lower_bound"].get<double>() == Approx(std::log(4)));
+  CHECK(json["log_z_status"] == "lower bound");
+  CHECK(json["sequences"][0]["probability"].is_null());
+  CHECK(json["sequences"][0]["share"].get<double>() == Approx(0.75));
+}
+
+TEST_CASE("exact draws have p(y | x) and not the share of draws for their probability") {
+  Ensemble draws = filtered();
+  draws.certainty = Certainty::kExact;
+  draws.log_z = -1;  // and the temperature is 2
+  const Json first = Json::parse(to_json(draws, kTask))["sequences"][0];
+  CHECK(first["probability"].get<double>() == Approx(std::exp(-1.5 / 2 + 1)));
+  CHECK(first["log_probability"].get<double>() == Approx(-1.5 / 2 + 1));
+  draws.log_scores[0] = -3000;  // below what a double holds
+  CHECK(Json::parse(to_json(draws, kTask))["sequences"][0]["log_probability"] == -1499);
+}
+
+TEST_CASE("an error of 0 is in the JSON of exact answers only, and a caution says why") {
+  Ensemble ensemble = filtered();
+  ensemble.log_z_error = 0;
+  ensemble.certainty = Certainty::kNoSpread;
+  ensemble.caution = "all weights are equal";
+  const Json equal = Json::parse(to_json(ensemble, kTask));
+  CHECK(equal["log_z_error"].is_null());
+  CHECK(equal["log_z_status"] == "no spread");
+  CHECK(equal["log_z_caution"] == "all weights are equal");
+  ensemble.certainty = Certainty::kExact;
+  CHECK(Json::parse(to_json(ensemble, kTask))["log_z_error"] == 0);
+}
+
+TEST_CASE("the JSON of a search has the same keys as that of a run") {
+  const Best best{{0, 1}, -1.5, false, "the lookahead is learned", 9};
+  const nlohmann::ordered_json found =
+      nlohmann::ordered_json::parse(to_json(best, kTask, "astar", 6));
+  const nlohmann::ordered_json run =
+      nlohmann::ordered_json::parse(to_json(filtered(), kTask, SIZE_MAX, false));
+  std::vector<std::string> keys, expected;
+  for (const auto& [key, value] : found.items()) keys.push_back(key);
+  for (const auto& [key, value] : found["sequences"][0].items()) keys.push_back(key);
+  for (const auto& [key, value] : run.items()) expected.push_back(key);
+  for (const auto& [key, value] : run["sequences"][0].items()) expected.push_back(key);
+  CHECK(keys == expected);
+  CHECK(found["sequence"] == 7);
+  CHECK(found["method"] == "astar");
+  CHECK(found["optimal"] == false);
+  CHECK(found["why"] == "the lookahead is learned");
+  CHECK(found["rows"] == 9);
+  CHECK(found["sequences"][0]["log_score"] == -1.5);
+  CHECK(found["log_z"].is_null());
 }
 
 TEST_CASE("the JSON of a run is one line without an end, in a fixed order of keys") {

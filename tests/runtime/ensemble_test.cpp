@@ -181,6 +181,10 @@ TEST_CASE("rows are counted over all steps") {
   CHECK(ensemble.num_rows() == (int64_t{1} << 40) + 1);
 }
 
+/// Student's 97.5 % quantiles over the normal one, from tables: what so many degrees of freedom
+/// widen a bar by.
+const double kStudent[] = {0, 12.7062 / 1.95996, 4.3027 / 1.95996, 3.1824 / 1.95996};
+
 TEST_CASE("pooled weights are means over all runs, also the empty ones") {
   for (double shift : {-1e4, 0.0, 1e4}) {
     // Ẑ = 10, 4 and, of two empty runs, 0: the mean is 3.5.
@@ -203,7 +207,7 @@ TEST_CASE("pooled weights are means over all runs, also the empty ones") {
     CHECK(pooled.particle_log_weight(0) - shift == Approx(std::log(7)));
     const double variance = (6.5 * 6.5 + 0.5 * 0.5 + 2 * 3.5 * 3.5) / 3;
     REQUIRE(pooled.log_z_error);
-    CHECK(*pooled.log_z_error == Approx(std::sqrt(variance / 4) / 3.5));
+    CHECK(*pooled.log_z_error == Approx(kStudent[3] * std::sqrt(variance / 4) / 3.5).epsilon(1e-4));
   }
 }
 
@@ -226,7 +230,9 @@ TEST_CASE("pooling drops the steps of several runs, and a run and an empty one a
   const Ensemble pooled = pool_runs(std::vector{run}, 1);
   CHECK(pooled.steps.empty());
   CHECK(pooled.log_z == Approx(std::log(5)));
-  CHECK(*pooled.log_z_error == Approx(std::sqrt((25 + 25) / 2.0) / 5));  // of Ẑ = 10 and 0
+  // Of Ẑ = 10 and 0.
+  CHECK(*pooled.log_z_error == Approx(kStudent[1] * std::sqrt((25 + 25) / 2.0) / 5).epsilon(1e-4));
+  CHECK(pooled.certainty == Certainty::kUnreliable);
 }
 
 TEST_CASE("the scatter of runs is seen through very different totals") {
@@ -234,18 +240,23 @@ TEST_CASE("the scatter of runs is seen through very different totals") {
                                    hand_ensemble({{{1}, -1e4, 8}}, 1, 8)};
   const Ensemble pooled = pool_runs(runs);
   CHECK(pooled.log_z == Approx(1e4 - std::log(2)));
-  CHECK(*pooled.log_z_error == Approx(1));  // of Ẑ = 2 and 0
+  CHECK(*pooled.log_z_error == Approx(kStudent[1]).epsilon(1e-4));  // of Ẑ = 2 and 0
   CHECK(pooled.probability(1) == 0);
 }
 
 TEST_CASE("exact runs pool to an exact one, beams to one of unknown error") {
   Ensemble run = four();
   run.log_z_error = 0;
+  // Equal weights are no exact answer, however many runs agree.
+  CHECK(pool_runs(std::vector{run, run}).certainty == Certainty::kNoSpread);
+  run.certainty = Certainty::kExact;
   CHECK(pool_runs(std::vector{run, run}).log_z_error == 0.0);
+  CHECK(pool_runs(std::vector{run, run}).certainty == Certainty::kExact);
   CHECK(*pool_runs(std::vector{run, run}, 1).log_z_error > 0);  // one was none
   Ensemble beam = hand_ensemble({{{0}, 1}, {{1}, 2}}, 1);
   const Ensemble pooled = pool_runs(std::vector{beam, beam});
   CHECK_FALSE(pooled.log_z_error);
+  CHECK(pooled.certainty == Certainty::kLowerBound);
   CHECK(pooled.counts == std::vector<int32_t>{1, 1});
   CHECK(pooled.log_z == Approx(beam.log_z));
 }
@@ -261,7 +272,8 @@ TEST_CASE("pooling pooled runs is pooling them all at once") {
   CHECK(staged.log_weights[0] == Approx(together.log_weights[0]));
   CHECK(staged.particle_log_weight(0) == Approx(together.particle_log_weight(0)));
   // Ẑ = 2 three times, 8 and 0 have the mean 2.8; they are three values with 5 runs.
-  CHECK(*staged.log_z_error == Approx(std::sqrt((3 * 0.64 + 5.2 * 5.2 + 2.8 * 2.8) / 2 / 5) / 2.8));
+  const double scatter = std::sqrt((3 * 0.64 + 5.2 * 5.2 + 2.8 * 2.8) / 2 / 5) / 2.8;
+  CHECK(*staged.log_z_error == Approx(kStudent[2] * scatter).epsilon(1e-4));
 }
 
 TEST_CASE("runs without mass pool to an ensemble without mass") {

@@ -7,6 +7,7 @@
 #include "tests/catch.h"
 #include "tests/support/lessons.h"
 #include "tests/support/run_kernel.h"
+#include "tests/support/stopping_models.h"
 #include "tests/support/taggings.h"
 
 using namespace scry;
@@ -143,4 +144,61 @@ TEST_CASE("forbidden taggings score -∞, and neither they nor their gradients a
       }
     }
   }
+}
+
+TEST_CASE("right gradients are called right where gradients are stopped") {
+  const Bundle bundle{std::make_shared<StoppingTagger>(), std::make_shared<StoppingLookahead>()};
+  REQUIRE(stops_gradients(bundle));
+  const Program program = compile(bundle, {.precision = Precision::kDouble,
+                                           .differentiator = Differentiator::kAdjoint,
+                                           .use_cache = false});
+  const Program held = compile(bundle, {.precision = Precision::kDouble,
+                                        .gradients = false,
+                                        .hold_stopped = true,
+                                        .use_cache = false});
+  bool differ = false;  // what a check without it would say
+  for (int length : {1, 2, 5}) {
+    for (const GradientCheckRow& row : check_gradients(program, length, 1, &held)) {
+      INFO("T = " << length << ", " << row.quantity << ", " << row.worst_parameter << ": "
+                  << row.worst_error);
+      CHECK(row.ok);
+      CHECK(row.left_out.empty());
+    }
+    for (const GradientCheckRow& row : check_gradients(program, length, 1))
+      differ = differ || !row.ok;
+  }
+  CHECK(differ);
+}
+
+TEST_CASE("a wrong gradient beside a stopped one is still found") {
+  const Bundle bundle{std::make_shared<StoppingTagger>(), nullptr};
+  Program program = compile(bundle, {.precision = Precision::kDouble,
+                                     .differentiator = Differentiator::kAdjoint,
+                                     .use_cache = false});
+  const Program held = compile(bundle, {.precision = Precision::kDouble,
+                                        .gradients = false,
+                                        .hold_stopped = true,
+                                        .use_cache = false});
+  program.start.gradient.run = [](const KernelCall*) {};  // the start state's is forgotten
+  const std::vector<GradientCheckRow> rows = check_gradients(program, 2, 1, &held);
+  CHECK(!rows[0].ok);
+}
+
+TEST_CASE("the maxima in softmax are no stopped gradients") {
+  CHECK(!stops_gradients({std::make_shared<SmallTagger>(), std::make_shared<SmallLookahead>()}));
+}
+
+TEST_CASE("gradients are compared at a tagging that the model allows, or left out with a word") {
+  const CircleModel circle;
+  const Program program = compile(circle, {.precision = Precision::kDouble, .use_cache = false});
+  for (int length = 1; length <= 8; ++length) {
+    const GradientCheckRow row = check_gradients(program, length, 1)[0];
+    CHECK(row.ok);
+    CHECK(row.left_out.empty());
+    CHECK(row.worst_parameter == "model.weights");
+  }
+  const CircleModel dead(true);
+  const GradientCheckRow row = check_gradients(
+      compile(dead, {.precision = Precision::kDouble, .use_cache = false}), 3, 1)[0];
+  CHECK(row.left_out == "no tagging above -inf was found for 20 random inputs");
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "compiler/compile.h"
 #include "compiler/enzyme.h"
@@ -29,18 +30,36 @@ class CheckCommand {
   int run() {
     const std::vector<int> lengths = parse_lengths(options_.lengths);
     std::vector<Program> programs = compile_all();
+    std::optional<Program> held;
+    if (stops_gradients(bundle_)) {
+      print("stop_gradient: what it stops is held still in the finite differences");
+      held = compile(bundle_, {.precision = Precision::kDouble,
+                               .gradients = false,
+                               .hold_stopped = true});
+    }
     print(style_.dim(
         fmt::format("{:>6}  {:<14}  {:>11}  worst in", "length", "differentiator", "worst error")));
     std::vector<GradientCheckRow> wrong;
-    size_t num_rows = 0;
+    size_t num_rows = 0, num_compared = 0;
     for (int length : lengths) {
       for (const Program& program : programs) {
-        const std::vector<GradientCheckRow> rows = check_gradients(program, length, options_.seed);
+        const std::vector<GradientCheckRow> rows = check_gradients(program, length, options_.seed, held ? &*held : nullptr);
         num_rows += rows.size();
+        num_compared += static_cast<size_t>(std::count_if(
+            rows.begin(), rows.end(), [](const auto& row) { return row.left_out.empty(); }));
         std::copy_if(rows.begin(), rows.end(), std::back_inserter(wrong),
                      [](const auto& row) { return !row.ok; });
         show(program.differentiator, length, rows);
       }
+    }
+    if (num_compared == 0) {
+      print(style_.bad("nothing was compared") +
+            ": no tagging of positive probability was found; try other --lengths or another --seed");
+      return 1;
+    }
+    if (num_compared < num_rows) {
+      print(fmt::format("{} of {} comparisons were left out, as the rows say",
+                        num_rows - num_compared, num_rows));
     }
     if (wrong.empty()) {
       print(style_.good("all gradients agree") +
@@ -88,6 +107,11 @@ class CheckCommand {
   /// The largest error, and where. Rows come one by one, as a long length takes its time.
   void show(const std::string& differentiator, int length,
             const std::vector<GradientCheckRow>& rows) {
+    if (!rows.front().left_out.empty()) {
+      print(fmt::format("{:>6}  {:<14}  {:>11}  {}", length, differentiator, "left out",
+                        rows.front().left_out));
+      return;
+    }
     const auto worst = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
       return std::pair(!a.ok, a.worst_error) < std::pair(!b.ok, b.worst_error);
     });

@@ -1,6 +1,9 @@
 // `--params FILE`: parameters from a file, or fresh ones where none is given.
 #pragma once
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <string>
 
 #include "runtime/parameters_file.h"
@@ -14,9 +17,14 @@ inline CLI::Option* add_params(CLI::App& app, std::string& path) {
       ->check([](const std::string& given) { return CLI::ExistingPath(given); });
 }
 
-/// Those of the file, or fresh ones by the seed if the path is empty. Throws DataError.
+/// Those of the file, or fresh ones by the seed if the path is empty, which is said on standard
+/// error: what is computed with them is no answer about data. Throws DataError.
 inline Parameters parameters_of(const Program& program, const std::string& path, uint64_t seed) {
-  return path.empty() ? Parameters::fresh(program, seed) : read_parameters(path, program);
+  if (!path.empty()) return read_parameters(path, program);
+  if (!program.params.empty()) {
+    fmt::print(stderr, "scry: there is no --params: the weights are random, of seed {}\n", seed);
+  }
+  return Parameters::fresh(program, seed);
 }
 
 }  // namespace scry::cli

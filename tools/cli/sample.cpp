@@ -13,6 +13,7 @@
 #include "runtime/workers.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
+#include "tools/cli/method_options.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
@@ -89,7 +90,8 @@ class SampleCommand {
           totals.add(result);
           if (!result.error.empty()) errors_.emplace_back(result.line->line, result.error);
           if (!as_table) {
-            text += result_json(result, program_.task, options_.method, top, options_.with_steps);
+            text += result_json(result, program_.task, options_.method, parameters_origin(), top,
+                                options_.with_steps);
           } else {
             if (result.ensemble) result.ensemble->steps.clear();
             all.push_back(std::move(result));
@@ -144,6 +146,10 @@ class SampleCommand {
     }
   }
 
+  const char* parameters_origin() const {
+    return program_.params.empty() ? "none" : options_.params.empty() ? "random" : "file";
+  }
+
   std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) const {
     if (options_.method == "exact") return exact(program_, parameters_, inputs, options_.sampling);
     if (options_.runs > 1)
@@ -182,8 +188,10 @@ class SampleCommand {
       if (!result.ensemble) continue;
       quiet.first_sequence = result.sequence;
       const double count = count_taggings(inputs[i], program_.task);
-      double log_z = 0;
-      if (count <= static_cast<double>(options_.sampling.max_rows)) {
+      double log_z = result.ensemble->log_z;
+      if (result.ensemble->certainty == Certainty::kExact) {
+        // Then it is that of p, whatever was drawn.
+      } else if (count <= static_cast<double>(options_.sampling.max_rows)) {
         try {
           log_z = exact(program_, parameters_, inputs[i], quiet).log_z;
         } catch (const SamplingError& error) {  // in a tagging that was not drawn
@@ -279,7 +287,10 @@ Action declare_sample(CLI::App& app) {
       ->capture_default_str();
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
   add_output(app, options->output);
-  return [options](const Bundle& bundle) { return SampleCommand(*options, bundle).run(); };
+  return [options, &app](const Bundle& bundle) {
+    check_method_options(app, options->method);
+    return SampleCommand(*options, bundle).run();
+  };
 }
 
 }  // namespace scry::cli

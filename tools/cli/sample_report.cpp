@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 namespace scry::cli {
 namespace {
@@ -27,50 +28,83 @@ std::string cut_symbols(const std::string& symbols) {
   return symbols;
 }
 
+/// "12.346 ±0.012"; of an error too small for three digits, its size.
 std::string format_log_z(const Ensemble& ensemble) {
-  if (!ensemble.log_z_error) return fmt::format("{:.3f}", ensemble.log_z);
-  if (ensemble.info.particles == 0 || ensemble.info.method == "exact")
-    return fmt::format("{:.3f} exact", ensemble.log_z);
-  return fmt::format("{:.3f} ±{:.3f}", ensemble.log_z, *ensemble.log_z_error);
+  const std::string log_z = fmt::format("{:.3f}", ensemble.log_z);
+  const double error = ensemble.log_z_error.value_or(NAN);
+  const std::string bar = std::isnan(error)  ? " ±?"
+                          : error < 0.0005 ? fmt::format(" ±{:.0e}", error)
+                                           : fmt::format(" ±{:.3f}", error);
+  switch (ensemble.certainty) {
+    case Certainty::kExact:
+      return log_z + " exact";
+    case Certainty::kLowerBound:
+      return "≥" + log_z;
+    case Certainty::kUnreliable:
+      return log_z + bar + " unreliable";
+    case Certainty::kNoSpread:
+    case Certainty::kUnknown:
+      return log_z + " ±?";
+    case Certainty::kEstimate:
+      break;
+  }
+  return log_z + bar;
 }
 
-Json best_json(const Best& best, const Alphabet& alphabet, const std::string& method) {
-  Json tags = Json::array();
-  for (int32_t tag : best.tags) tags.push_back(alphabet.name(tag));
-  Json json{{"method", method},        {"length", best.tags.size()},
-            {"tags", std::move(tags)}, {"log_score", best.log_score},
-            {"optimal", best.optimal}, {"rows", best.num_rows}};
-  if (!best.optimal) json["why"] = best.why;
-  return json;
+/// Three decimals, or digits and a power of ten, which may be below what a double holds.
+std::string format_exp(double log_p) {
+  if (log_p > std::log(0.0005)) return fmt::format("{:.3f}", std::exp(log_p));
+  const double power = std::floor(log_p / std::numbers::ln10);
+  return fmt::format("{:.1f}e{:.0f}", std::exp(log_p - power * std::numbers::ln10), power);
+}
+
+/// p(y | x) where it is known, else its estimate; of a beam an upper bound.
+std::string format_probability(const Ensemble& ensemble, size_t i) {
+  if (ensemble.certainty == Certainty::kExact)
+    return format_exp(ensemble.model_log_probability(i));
+  const bool bound = ensemble.certainty == Certainty::kLowerBound;
+  return fmt::format("{}{:.3f}", bound ? "≤" : "", ensemble.probability(i));
 }
 
 }  // namespace
 
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
-                        size_t top, bool with_steps) {
+                        const char* parameters, size_t top, bool with_steps) {
   Json x = Json::array();
   for (size_t at = 0; at < result.line->symbols.size();) {
     const size_t end = std::min(result.line->symbols.find(' ', at), result.line->symbols.size());
     if (end > at) x.push_back(result.line->symbols.substr(at, end - at));
     at = end + 1;
   }
-  Json json{{"line", result.line->line}, {"x", std::move(x)}};
-  if (!result.error.empty()) json["error"] = result.error;
-  if (result.kl_bits) json[result.kl_is_offset ? "offset_kl_bits" : "kl_bits"] = *result.kl_bits;
-  if (result.best) json.update(best_json(*result.best, task.y, method));
+  const auto if_offset = [&](bool offset) {
+    return result.kl_bits && result.kl_is_offset == offset ? Json(*result.kl_bits) : Json();
+  };
+  const Json json{{"line", result.line->line},
+                  {"x", std::move(x)},
+                  {"error", result.error.empty() ? Json() : Json(result.error)},
+                  {"parameters", parameters},
+                  {"kl_bits", if_offset(false)},
+                  {"offset_kl_bits", if_offset(true)}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (result.ensemble) {  // both are objects
+  const std::string record =
+      result.best       ? to_json(*result.best, task, method, result.sequence)
+      : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
+                        : "";
+  if (!record.empty()) {  // both are objects
     text.back() = ',';
-    text += to_json(*result.ensemble, task, top, with_steps).substr(1);
+    text += record.substr(1);
   }
   return text + "\n";
 }
 
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
                          const Style& style) {
+  const bool bounds = std::any_of(results.begin(), results.end(), [](const SampleResult& result) {
+    return result.ensemble && result.ensemble->certainty == Certainty::kLowerBound;
+  });
   TextTable table({{"line", true},
                    {"x"},
-                   {"log Z", true},
+                   {bounds ? "log Z at least" : "log Z", true},
                    {"ESS", true},
                    {"KL bits", true},
                    {"p", true},
@@ -97,13 +131,14 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
     if (ensemble.info.particles > 0) cells[3] = fmt::format("{:.1f}", ensemble.ess());
     if (result.kl_bits)
       cells[4] = fmt::format("{}{:.3f}", result.kl_is_offset ? "≥" : "", *result.kl_bits);
+    cells[8] = ensemble.caution;
     bool first = true;
     for (size_t i : ensemble.top(top)) {
-      cells[5] = fmt::format("{:.3f}", ensemble.probability(i));
+      cells[5] = format_probability(ensemble, i);
       cells[6] = fmt::format("{:.3f}", ensemble.log_scores[i]);
       cells[7] = join_tags(ensemble.sequence(i), task.y);
       table.add(cells, first ? TextTable::Look::kPlain : TextTable::Look::kDim);
-      if (first) std::fill(cells.begin(), cells.begin() + 5, "");
+      if (first) std::fill(cells.begin(), cells.begin() + 5, ""), cells[8].clear();
       first = false;
     }
   }
@@ -116,6 +151,10 @@ void SampleTotals::add(const SampleResult& result) {
   if (result.best) num_rows += result.best->num_rows;
   if (!result.ensemble) return;
   const Ensemble& ensemble = *result.ensemble;
+  if (ensemble.info.particles > 0 && ensemble.certainty != Certainty::kExact) {
+    ++num_samples;
+    if (ensemble.certainty != Certainty::kEstimate) ++num_doubtful;
+  }
   const double width = std::max(ensemble.info.particles, ensemble.info.beam_width);
   num_rows += ensemble.num_rows();
   num_steps += static_cast<int64_t>(ensemble.steps.size());
@@ -148,6 +187,10 @@ std::string format_totals(const SampleTotals& totals, double seconds, int thread
     line("mean ESS / M", fmt::format("{:.1f} %", 100 * totals.ess_share / steps));
     line("resampled",
          fmt::format("{:.1f} % of steps", 100 * static_cast<double>(totals.num_resampled) / steps));
+  }
+  if (totals.num_doubtful > 0) {
+    line("error bars", fmt::format("{} of {} cannot be trusted", totals.num_doubtful,
+                                   totals.num_samples));
   }
   line("time", fmt::format("{:.3f} s on {}, {} sequences/s", seconds,
                            count_of(static_cast<uint64_t>(threads), "thread"),

@@ -22,9 +22,11 @@ struct SampleResult {
   bool kl_is_offset = false;  ///< a lower bound (sec:metrics)
 };
 
-/// One JSON object and a newline: the input, then the whole record; at most `top` sequences.
+/// One JSON object and a newline: the input, then the whole record, unless it failed; at most `top`
+/// sequences. `parameters` says where they are from: "file", "random" or "none". docs/output.md has
+/// the keys, which are the same for every method.
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
-                        size_t top, bool with_steps);
+                        const char* parameters, size_t top, bool with_steps);
 
 /// A row per tagging, at most `top` of each result.
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
@@ -36,6 +38,8 @@ struct SampleTotals {
   int64_t num_steps = 0, num_rows = 0, num_resampled = 0;
   double particle_steps = 0;  ///< Σ M·T
   double ess_share = 0;       ///< Σ over steps of ESS / M
+  size_t num_samples = 0;     ///< results whose log Z is estimated from particles
+  size_t num_doubtful = 0;    ///< of these, those without an error bar to be trusted
   void add(const SampleResult& result);
 };
 std::string format_totals(const SampleTotals& totals, double seconds, int threads,
