@@ -60,12 +60,11 @@ TEST_CASE("a symbol where C++ wants a value is told to use select") {
     CHECK(first_error("m.cpp:12:9: error: " + std::string(message) + "\n", "m.cpp") ==
           "m.cpp:12: " + std::string(kUseSelect));
   }
-  CHECK_THAT(
-      first_error("m.cpp:3:1: error: no matching function for call to ‘min(const "
-                  "scry::Sym&, int)’\n",
-                  "m.cpp"),
-      Catch::Contains("m.cpp:3: std::min, std::max and std::clamp do not know symbols: use "
-                        "min(…)"));
+  CHECK_THAT(first_error("m.cpp:3:1: error: no matching function for call to ‘min(const "
+                         "scry::Sym&, int)’\n",
+                         "m.cpp"),
+             Catch::Contains("m.cpp:3: std::min, std::max and std::clamp do not know symbols: use "
+                             "min(…)"));
   CHECK_THAT(first_error("m.cpp:3:1: error: no match for ‘operator*’ (operand types are "
                          "‘scry::Expr’ and ‘const scry::Sym’)\n",
                          "m.cpp"),
