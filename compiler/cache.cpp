@@ -60,7 +60,7 @@ std::string cache_refusal(const std::string& folder) {
   const OwnFolder opened(folder);
   std::string fault = opened.refusal();
   if (fault.empty() && !opened.is_open() && errno != ENOENT)
-    fault = fmt::format("cannot be opened ({})", std::strerror(errno));
+    fault = fmt::format("cannot be written ({})", std::strerror(errno));
   if (fault.empty()) return "";
   return fmt::format("the cache {} is not used, as it {}; make it yours alone, or set SCRY_CACHE",
                      folder, fault);

@@ -78,6 +78,7 @@ TEST_CASE("a standard error that cannot be written changes no exit code") {
     const auto score = run("lesson_01_hmm score --input in.tsv", to);
     CHECK(score.exit_code == 0);
     CHECK(lines_of(score.out).size() == 2);
+    CHECK(run("lesson_01_hmm sample --input in.tsv --stats -M 4", to).exit_code == 0);
     // A warning that nobody can read: the cache is no folder.
     test::write_text(box.path("file"), "");
     const auto warned =
@@ -92,6 +93,19 @@ TEST_CASE("a standard error that cannot be written changes no exit code") {
               "/lesson_01_hmm score --params in.tsv --input in.tsv "
               "2> >(exec <&-; exec sleep 0.5); echo $?'");
   CHECK(piped.out == "2\n1\n");
+}
+
+TEST_CASE("advice to raise a limit names the option") {
+  const Sandbox box;
+  test::write_text(box.path("in.txt"), "1 2 3 1 2 3\n");
+  for (const std::string format : {"table", "jsonl"}) {
+    const auto result = box.program(
+        "lesson_01_hmm sample --input in.txt --method viterbi --max-rows 2 --format " + format);
+    CAPTURE(result.err);
+    CHECK(result.exit_code == 1);
+    CHECK(result.err.find("raise --max-rows") != std::string::npos);
+    CHECK((result.out + result.err).find("max_rows") == std::string::npos);
+  }
 }
 
 TEST_CASE("no file is written in the place of a closed standard one") {

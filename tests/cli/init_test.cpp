@@ -57,7 +57,8 @@ TEST_CASE("scores under saved parameters are those under the seed that they were
   test::write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n");
   const std::string score = "lesson_03_stress_tagger score --input in.tsv ";
   for (const std::string precision : {"--precision float", "--precision double"}) {
-    const auto init = box.program("lesson_03_stress_tagger init --seed 7 --overwrite -o p " + precision);
+    const auto init =
+        box.program("lesson_03_stress_tagger init --seed 7 --overwrite -o p " + precision);
     REQUIRE(init.exit_code == 0);
     CHECK(lines_of(init.out).size() == 1);
     const auto saved = box.program(score + precision + " --params p");

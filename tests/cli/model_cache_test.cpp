@@ -165,7 +165,7 @@ TEST_CASE("a cache that is no folder is told of in one line, and the command suc
   const auto result = box.program("scry score m.cpp --input in.tsv");
   CHECK(result.exit_code == 0);
   REQUIRE(lines_of(result.err).size() == 2);
-  CHECK(lines_of(result.err)[0].find("cannot be opened (Not a directory)") != std::string::npos);
+  CHECK(lines_of(result.err)[0].find("cannot be written (Not a directory)") != std::string::npos);
   CHECK(test::read_file(box.cache()) == "a file");
 }
 

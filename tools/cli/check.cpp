@@ -99,7 +99,7 @@ class CheckCommand {
     } catch (const ModelError&) {
       throw;
     } catch (const Error& error) {
-      fmt::print(stderr, "scry: {}; checking the adjoint alone\n", error.what());
+      tell(fmt::format("scry: {}; checking the adjoint alone", error.what()));
     }
     return programs;
   }

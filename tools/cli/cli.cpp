@@ -283,6 +283,10 @@ int run(int argc, const char* const* argv, Bundle (*make_model)()) {
     return report(1, "", error.what());
   } catch (const BuildError& error) {
     return report(1, "", error.what());
+  } catch (const ReaderGone& error) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+    return report(1, "scry: ", error.what());  // if it is blocked
   } catch (const std::bad_alloc&) {
     return report(1, "scry: ", "out of memory");
   } catch (const std::exception& error) {

@@ -69,4 +69,14 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, c
                       wanted, fits);
 }
 
+/// The library's advice in words of the command line: what it calls max_rows is --max-rows there.
+inline std::string in_option_words(std::string message) {
+  const std::string member = "max_rows", option = "--max-rows";
+  for (size_t at = message.find(member); at != std::string::npos;
+       at = message.find(member, at + option.size())) {
+    message.replace(at, member.size(), option);
+  }
+  return message;
+}
+
 }  // namespace scry::cli

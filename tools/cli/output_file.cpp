@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
-#include "dsl/error.h"
 #include "runtime/write_file.h"
 
 namespace scry::cli {
@@ -18,17 +16,20 @@ void write_result(const std::string& path, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return;
   }
-  if (errno == EPIPE) {
-    std::signal(SIGPIPE, SIG_DFL);
-    std::raise(SIGPIPE);
-  }
-  throw Error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+  const int reason = errno;
+  const std::string message =
+      fmt::format("standard output cannot be written: {}", std::strerror(reason));
+  if (reason == EPIPE) throw ReaderGone(message);
+  throw Error(message);
 }
 
 void tell(std::string line) {
   std::replace(line.begin(), line.end(), '\n', ' ');
-  line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  tell_lines(line + '\n');
+}
+
+void tell_lines(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }
 

@@ -106,8 +106,7 @@ class SampleCommand {
     write_result(options_.output, text);
     report_errors();
     if (options_.with_stats) {
-      fmt::print(
-          stderr, "{}",
+      tell_lines(
           format_totals(totals, seconds_, Workers(options_.sampling.threads).size(), Style(false)));
     }
     return errors_.empty() ? 0 : 1;
@@ -158,8 +157,8 @@ class SampleCommand {
   }
 
   static std::string explain(const SamplingError& error) {
-    return error.step() == 0 ? error.message()
-                             : fmt::format("step {}: {}", error.step(), error.message());
+    const std::string message = in_option_words(error.message());
+    return error.step() == 0 ? message : fmt::format("step {}: {}", error.step(), message);
   }
 
   void search(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
@@ -213,9 +212,9 @@ class SampleCommand {
     constexpr size_t kShown = 20;
     const std::string name = options_.input == "-" ? "standard input" : options_.input;
     for (size_t i = 0; i < std::min(kShown, errors_.size()); ++i)
-      fmt::print(stderr, "{}:{}: {}\n", name, errors_[i].first, errors_[i].second);
+      tell(fmt::format("{}:{}: {}", name, errors_[i].first, errors_[i].second));
     if (errors_.size() > kShown)
-      fmt::print(stderr, "{}: {} more lines failed\n", name, errors_.size() - kShown);
+      tell(fmt::format("{}: {} more lines failed", name, errors_.size() - kShown));
   }
 
   SampleCommandOptions options_;
