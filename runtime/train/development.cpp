@@ -68,7 +68,7 @@ std::string describe_overshoot(const EpochReport& report) {
       "perplexities {}; give more particles (-M), learn a proposal along (learn --joint), or "
       "normalize the model locally",
       report.epoch, fmt::join(parts, " and "),
-      is_reliable ? "are a little too good" : "cannot be trusted");
+      is_reliable ? "may be too good" : "cannot be trusted");
 }
 
 DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Parameters& parameters,

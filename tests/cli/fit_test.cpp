@@ -148,6 +148,7 @@ TEST_CASE("a run that is killed at any moment leaves a whole file or none, and g
   REQUIRE(result.exit_code == 0);
   CHECK(result.err.find("starts afresh") == std::string::npos);
   check_same_run(box);
+  for (const auto& [name, bytes] : test::files_in(box)) CHECK_FALSE(name.ends_with(".tmp"));
 }
 
 TEST_CASE("what cannot be fitted is one line, and no file is touched") {
