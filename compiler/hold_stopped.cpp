@@ -70,9 +70,9 @@ class Holder {
   }
 
   Graph hold(const Graph& graph) const {
-    const auto num_before = static_cast<size_t>(std::count_if(
-        graph.outputs.begin(), graph.outputs.end(),
-        [](const GraphOutput& output) { return output.name.starts_with("after."); }));
+    const auto num_before = static_cast<size_t>(
+        std::count_if(graph.outputs.begin(), graph.outputs.end(),
+                      [](const GraphOutput& output) { return output.name.starts_with("after."); }));
     Graph result;
     std::vector<NodeId> moving, held;  // of each node
     for (const Node& node : graph.nodes) {

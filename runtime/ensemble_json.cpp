@@ -14,11 +14,27 @@ using Json = nlohmann::ordered_json;
 /// Every key that a record of a run has, whatever the method, in this order.
 Json blank_record() {
   Json record;
-  for (const char* key :
-       {"sequence", "method", "resampling", "particles", "beam_width", "runs", "temperature",
-        "seed", "length", "log_z", "log_z_error", "log_z_status", "log_z_caution",
-        "log_z_lower_bound", "ess", "rows", "rows_per_particle_step", "optimal", "why",
-        "num_sequences", "sequences"}) {
+  for (const char* key : {"sequence",
+                          "method",
+                          "resampling",
+                          "particles",
+                          "beam_width",
+                          "runs",
+                          "temperature",
+                          "seed",
+                          "length",
+                          "log_z",
+                          "log_z_error",
+                          "log_z_status",
+                          "log_z_caution",
+                          "log_z_lower_bound",
+                          "ess",
+                          "rows",
+                          "rows_per_particle_step",
+                          "optimal",
+                          "why",
+                          "num_sequences",
+                          "sequences"}) {
     record[key] = nullptr;
   }
   return record;

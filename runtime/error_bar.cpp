@@ -42,10 +42,10 @@ double student_widening(double degrees) {
     return std::pow(kQuantiles[at], 1 - part) * std::pow(kQuantiles[at + 1], part) / z;
   }
   const double inverse = 1 / degrees;  // Fisher & Cornish (1960)
-  const double quantile = z + inverse * ((z3 + z) / 4 +
-                                         inverse * ((5 * z5 + 16 * z3 + 3 * z) / 96 +
-                                                    inverse * (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) /
-                                                        384));
+  const double quantile =
+      z +
+      inverse * ((z3 + z) / 4 + inverse * ((5 * z5 + 16 * z3 + 3 * z) / 96 +
+                                           inverse * (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384));
   return quantile / z;
 }
 

@@ -27,8 +27,8 @@ struct RunEvidence {
   double num_particles = 0;
   std::optional<double> relative_variance;  ///< of Ẑ, by the genealogy
   WeightSpread last;                        ///< of the weights at the end
-  double naive_variance = 0;  ///< of Ẑ, as if each resampling had started afresh
-  double least_share = 1;     ///< of ESS in M, at the end and where it was resampled
+  double naive_variance = 0;                ///< of Ẑ, as if each resampling had started afresh
+  double least_share = 1;                   ///< of ESS in M, at the end and where it was resampled
   bool resampled = false;
 };
 

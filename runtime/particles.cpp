@@ -239,7 +239,7 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
 /// By the delta method: the standard deviation of Ẑ / Z, and what the weights say about it.
 ErrorBar Particles::error_bar(std::span<const StepRecord> steps) const {
   if (steps.empty()) return {Certainty::kExact, 0.0, ""};  // the one tagging of no symbols
-  std::vector<double> weights;  // relative to the heaviest
+  std::vector<double> weights;                             // relative to the heaviest
   for (double log_weight : row_log_weights_) weights.push_back(std::exp(log_weight - top_));
   RunEvidence evidence{
       .num_particles = num_particles(),

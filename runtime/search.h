@@ -43,10 +43,10 @@ Best search_best_first(const Program& program, const Parameters& parameters,
 
 /// M exact draws from p(y | x) ∝ exp(G_T / temperature), and log Z, by dynamic programming over the
 /// distinct states of each step, whatever T is. The ensemble's weights are shares of the draws:
-/// probability(i) is count / M, model_log_probability(i) is log p(y | x) itself. Draw m depends on (seed, first_sequence, m) alone.
-/// Each step's record has its number of states and ess = M. Uses of `options`: particles,
-/// temperature, seed, first_sequence, max_rows (states of all steps, at most). Throws as viterbi
-/// does, and Error if the options make no sense.
+/// probability(i) is count / M, model_log_probability(i) is log p(y | x) itself. Draw m depends on
+/// (seed, first_sequence, m) alone. Each step's record has its number of states and ess = M. Uses
+/// of `options`: particles, temperature, seed, first_sequence, max_rows (states of all steps, at
+/// most). Throws as viterbi does, and Error if the options make no sense.
 Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options = {});
 

@@ -16,12 +16,14 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
+const std::string kRandom = "scry: there is no --params: the weights are random, of seed 1\n";
+
 TEST_CASE("scores come back with their lines, one row each") {
   const Sandbox box;
   test::write_text(box.path("in.tsv"), "1 2 3\tC H H\n\n3\tC\r\n");
   const auto result = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(result.exit_code == 0);
-  CHECK(result.err.empty());
+  CHECK(result.err == kRandom);
   const std::vector<std::string> lines = lines_of(result.out);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "x\ty\tG_T\tlog_q");
@@ -156,12 +158,13 @@ TEST_CASE("a damaged kernel in the cache is named in one line, and the command s
   const auto second = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(second.exit_code == 0);
   CHECK(second.out == first.out);
-  CHECK(lines_of(second.err).size() == 1);
+  CHECK(lines_of(second.err).size() == 2);
+  CHECK(second.err.ends_with(kRandom));
   CHECK(second.err.starts_with("scry: the cached kernel " + box.cache().string()));
   CHECK(second.err.find("is damaged; compiling again") != std::string::npos);
   const auto third = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(third.out == first.out);
-  CHECK(third.err.empty());
+  CHECK(third.err == kRandom);
 }
 
 TEST_CASE("an unwritable cache is named in one line, and the command succeeds") {
@@ -171,7 +174,8 @@ TEST_CASE("an unwritable cache is named in one line, and the command succeeds") 
   const auto result = box.program("lesson_01_hmm score --input in.tsv");
   CHECK(result.exit_code == 0);
   CHECK(lines_of(result.out).size() == 2);
-  CHECK(lines_of(result.err).size() == 1);
+  CHECK(lines_of(result.err).size() == 2);
+  CHECK(result.err.ends_with(kRandom));
   CHECK(result.err.find("cannot be written") != std::string::npos);
 }
 

@@ -16,7 +16,8 @@ namespace {
 ScoredHmm hmm_of(double scale, double disturbance, uint64_t seed) {
   ScoredHmm hmm(seed);
   for (int64_t k = 0; k < 32; ++k) {
-    const double own = hmm.parameters.values.get(32 + k), model = scale * hmm.parameters.values.get(k);
+    const double own = hmm.parameters.values.get(32 + k),
+                 model = scale * hmm.parameters.values.get(k);
     hmm.parameters.values.set(k, model);
     hmm.parameters.values.set(32 + k, model + disturbance * own);
   }
@@ -33,8 +34,8 @@ void add_runs(Tally& tally, const ScoredHmm& hmm, const std::vector<int>& x, dou
   const std::vector<SampleInput> inputs(static_cast<size_t>(num_runs), SampleInput{x, {}});
   for (const Outcome& outcome : sample(hmm.program, hmm.parameters, inputs, options)) {
     const Ensemble& run = outcome.value();
-    const bool held = run.log_z_error.has_value() &&
-                      std::abs(run.log_z - log_z) <= 1.96 * *run.log_z_error;
+    const bool held =
+        run.log_z_error.has_value() && std::abs(run.log_z - log_z) <= 1.96 * *run.log_z_error;
     if (run.certainty == Certainty::kEstimate) {
       ++tally.bars;
       tally.held += held ? 1 : 0;
@@ -48,8 +49,8 @@ void add_runs(Tally& tally, const ScoredHmm& hmm, const std::vector<int>& x, dou
 }  // namespace
 
 TEST_CASE("bars that are not called unreliable hold log Z at about their nominal rate") {
-  // Two models × two lookaheads × is, filter, smooth × never, ess, always, with up to 150 runs each;
-  // the rates are of all of one M and one length.
+  // Two models × two lookaheads × is, filter, smooth × never, ess, always, with up to 150 runs
+  // each; the rates are of all of one M and one length.
   for (const int particles : {8, 16, 32, 128}) {
     for (const int length : {2, 6, 25, 100}) {
       Tally tally;
@@ -80,10 +81,9 @@ TEST_CASE("bars that are not called unreliable hold log Z at about their nominal
 TEST_CASE("a collapsed sample is called unreliable, in words") {
   const ScoredHmm hmm = hmm_of(3, 1, 5);
   const std::vector<int> x = random_symbols(kHmmSymbols, 2000, 3);
-  const double log_z =
-      sample_finite(hmm.program, hmm.parameters, x, {.particles = 1}).log_z;
-  const Ensemble run = filter(hmm.program, hmm.parameters, x,
-                              {.particles = 64, .trigger = Trigger::kNever});
+  const double log_z = sample_finite(hmm.program, hmm.parameters, x, {.particles = 1}).log_z;
+  const Ensemble run =
+      filter(hmm.program, hmm.parameters, x, {.particles = 64, .trigger = Trigger::kNever});
   REQUIRE(run.ess() < 4);
   CHECK(run.log_z < log_z - 10);
   CHECK(run.certainty == Certainty::kUnreliable);

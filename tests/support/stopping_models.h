@@ -5,8 +5,8 @@
 
 namespace scry::test {
 
-/// Stops gradients in the encoder, in the state, in the score and, beside softmax's own maxima, of a
-/// parameter alone.
+/// Stops gradients in the encoder, in the state, in the score and, beside softmax's own maxima, of
+/// a parameter alone.
 struct StoppingTagger : Model {
   Embedding symbol;
   BiGru encoder;

@@ -33,9 +33,8 @@ class CheckCommand {
     std::optional<Program> held;
     if (stops_gradients(bundle_)) {
       print("stop_gradient: what it stops is held still in the finite differences");
-      held = compile(bundle_, {.precision = Precision::kDouble,
-                               .gradients = false,
-                               .hold_stopped = true});
+      held = compile(bundle_,
+                     {.precision = Precision::kDouble, .gradients = false, .hold_stopped = true});
     }
     print(style_.dim(
         fmt::format("{:>6}  {:<14}  {:>11}  worst in", "length", "differentiator", "worst error")));
@@ -43,7 +42,8 @@ class CheckCommand {
     size_t num_rows = 0, num_compared = 0;
     for (int length : lengths) {
       for (const Program& program : programs) {
-        const std::vector<GradientCheckRow> rows = check_gradients(program, length, options_.seed, held ? &*held : nullptr);
+        const std::vector<GradientCheckRow> rows =
+            check_gradients(program, length, options_.seed, held ? &*held : nullptr);
         num_rows += rows.size();
         num_compared += static_cast<size_t>(std::count_if(
             rows.begin(), rows.end(), [](const auto& row) { return row.left_out.empty(); }));
@@ -53,8 +53,9 @@ class CheckCommand {
       }
     }
     if (num_compared == 0) {
-      print(style_.bad("nothing was compared") +
-            ": no tagging of positive probability was found; try other --lengths or another --seed");
+      print(
+          style_.bad("nothing was compared") +
+          ": no tagging of positive probability was found; try other --lengths or another --seed");
       return 1;
     }
     if (num_compared < num_rows) {

@@ -28,8 +28,8 @@ struct MethodName {
   unsigned bit;
 };
 constexpr std::array kMethods{
-    MethodName{"is", kIs},           MethodName{"filter", kFilter}, MethodName{"smooth", kSmooth},
-    MethodName{"beam", kBeam},       MethodName{"exact", kExact},   MethodName{"viterbi", kViterbi},
+    MethodName{"is", kIs},       MethodName{"filter", kFilter}, MethodName{"smooth", kSmooth},
+    MethodName{"beam", kBeam},   MethodName{"exact", kExact},   MethodName{"viterbi", kViterbi},
     MethodName{"astar", kAstar},
 };
 
@@ -58,7 +58,8 @@ constexpr std::array kUses{
 std::string names_of(unsigned methods) {
   std::string names;
   for (const MethodName& method : kMethods) {
-    if ((methods & method.bit) != 0) names += (names.empty() ? "" : ", ") + std::string(method.name);
+    if ((methods & method.bit) != 0)
+      names += (names.empty() ? "" : ", ") + std::string(method.name);
   }
   return names;
 }

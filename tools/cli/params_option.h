@@ -17,14 +17,16 @@ inline CLI::Option* add_params(CLI::App& app, std::string& path) {
       ->check([](const std::string& given) { return CLI::ExistingPath(given); });
 }
 
-/// Those of the file, or fresh ones by the seed if the path is empty, which is said on standard
-/// error: what is computed with them is no answer about data. Throws DataError.
+/// Those of the file, or fresh ones by the seed if the path is empty. Throws DataError.
 inline Parameters parameters_of(const Program& program, const std::string& path, uint64_t seed) {
-  if (!path.empty()) return read_parameters(path, program);
-  if (!program.params.empty()) {
-    fmt::print(stderr, "scry: there is no --params: the weights are random, of seed {}\n", seed);
-  }
-  return Parameters::fresh(program, seed);
+  return path.empty() ? Parameters::fresh(program, seed) : read_parameters(path, program);
+}
+
+/// Says on standard error that the parameters are fresh, where they are: what is computed with them
+/// is no answer about data. Call it when all that was given has been read.
+inline void tell_of_random(const Program& program, const std::string& path, uint64_t seed) {
+  if (!path.empty() || program.params.empty()) return;
+  fmt::print(stderr, "scry: there is no --params: the weights are random, of seed {}\n", seed);
 }
 
 }  // namespace scry::cli

@@ -74,6 +74,7 @@ class SampleCommand {
   int run() {
     const std::vector<InputLine> lines =
         read_inputs(options_.input, program_.task, options_.constrained, format_);
+    tell_of_random(program_, options_.params, options_.sampling.seed);
     const bool as_table = options_.format == "table";
     const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
                        : options_.top == 0 ? SIZE_MAX

@@ -32,9 +32,9 @@ std::string cut_symbols(const std::string& symbols) {
 std::string format_log_z(const Ensemble& ensemble) {
   const std::string log_z = fmt::format("{:.3f}", ensemble.log_z);
   const double error = ensemble.log_z_error.value_or(NAN);
-  const std::string bar = std::isnan(error)  ? " ±?"
-                          : error < 0.0005 ? fmt::format(" ±{:.0e}", error)
-                                           : fmt::format(" ±{:.3f}", error);
+  const std::string bar = std::isnan(error) ? " ±?"
+                          : error < 0.0005  ? fmt::format(" ±{:.0e}", error)
+                                            : fmt::format(" ±{:.3f}", error);
   switch (ensemble.certainty) {
     case Certainty::kExact:
       return log_z + " exact";
@@ -60,8 +60,7 @@ std::string format_exp(double log_p) {
 
 /// p(y | x) where it is known, else its estimate; of a beam an upper bound.
 std::string format_probability(const Ensemble& ensemble, size_t i) {
-  if (ensemble.certainty == Certainty::kExact)
-    return format_exp(ensemble.model_log_probability(i));
+  if (ensemble.certainty == Certainty::kExact) return format_exp(ensemble.model_log_probability(i));
   const bool bound = ensemble.certainty == Certainty::kLowerBound;
   return fmt::format("{}{:.3f}", bound ? "≤" : "", ensemble.probability(i));
 }
@@ -86,10 +85,9 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
                   {"kl_bits", if_offset(false)},
                   {"offset_kl_bits", if_offset(true)}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::string record =
-      result.best       ? to_json(*result.best, task, method, result.sequence)
-      : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
-                        : "";
+  const std::string record = result.best ? to_json(*result.best, task, method, result.sequence)
+                             : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
+                                               : "";
   if (!record.empty()) {  // both are objects
     text.back() = ',';
     text += record.substr(1);
@@ -189,8 +187,8 @@ std::string format_totals(const SampleTotals& totals, double seconds, int thread
          fmt::format("{:.1f} % of steps", 100 * static_cast<double>(totals.num_resampled) / steps));
   }
   if (totals.num_doubtful > 0) {
-    line("error bars", fmt::format("{} of {} cannot be trusted", totals.num_doubtful,
-                                   totals.num_samples));
+    line("error bars",
+         fmt::format("{} of {} cannot be trusted", totals.num_doubtful, totals.num_samples));
   }
   line("time", fmt::format("{:.3f} s on {}, {} sequences/s", seconds,
                            count_of(static_cast<uint64_t>(threads), "thread"),

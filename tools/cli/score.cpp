@@ -38,6 +38,7 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
       bundle,
       {.precision = in_double ? Precision::kDouble : Precision::kFloat, .gradients = false});
   Parameters parameters = parameters_of(program, options.params, options.seed);
+  tell_of_random(program, options.params, options.seed);
   Replay replay(program, parameters);
   const int digits = in_double ? 12 : 5;
   std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";

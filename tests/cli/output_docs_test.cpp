@@ -1,0 +1,106 @@
+// docs/output.md against what the programs print.
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/cli/shell.h"
+
+namespace scry {
+namespace {
+
+using nlohmann::json;
+using test::lines_of;
+using test::Sandbox;
+using test::write_text;
+using Keys = std::set<std::string>;
+
+/// The keys in the first column of the tables under "## heading".
+Keys documented(const std::string& heading) {
+  Keys keys;
+  bool inside = false;
+  for (const std::string& line : lines_of(test::read_file(SCRY_SOURCE_DIR "/docs/output.md"))) {
+    if (line.starts_with("## ")) inside = line == "## " + heading;
+    if (inside && line.starts_with("| `")) keys.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  return keys;
+}
+
+/// `open` are objects whose keys are names of the user's and not Scry's.
+void collect(const json& value, const std::string& path, const Keys& open, Keys& keys) {
+  if (value.is_array()) {
+    for (const json& each : value) collect(each, path + "[]", open, keys);
+  } else if (value.is_object() && !open.contains(path)) {
+    for (const auto& [key, each] : value.items()) {
+      const std::string inner = path.empty() ? key : path + "." + key;
+      keys.insert(inner);
+      collect(each, inner, open, keys);
+    }
+  }
+}
+
+/// Of all that the commands print, one object a line or one in all.
+Keys printed(const Sandbox& box, const std::vector<std::string>& commands, bool one_in_all = false,
+             const Keys& open = {}) {
+  Keys keys;
+  for (const std::string& command : commands) {
+    const auto result = box.program(command);
+    INFO(command << ": " << result.err);
+    REQUIRE(result.exit_code == 0);
+    if (one_in_all) {
+      collect(json::parse(result.out), "", open, keys);
+    } else {
+      for (const std::string& line : lines_of(result.out))
+        collect(json::parse(line), "", open, keys);
+    }
+  }
+  return keys;
+}
+
+TEST_CASE("docs/output.md has every key that sample prints, for every method, and no other") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1\n");
+  const std::string sample = "lesson_01_hmm sample --input in.txt --format jsonl --method ";
+  const Keys expected = documented("sample --format jsonl");
+  Keys all;
+  for (const char* method : {"is", "filter", "smooth", "beam", "exact", "viterbi", "astar"}) {
+    INFO(method);
+    Keys keys = printed(box, {sample + method});
+    all.merge(Keys(keys));
+    Keys without_steps;
+    for (const std::string& key : expected) {
+      if (!key.starts_with("steps")) without_steps.insert(key);
+    }
+    CHECK(keys == without_steps);  // one schema
+  }
+  all.merge(printed(box, {sample + "filter --resample always --steps --kl"}));
+  CHECK(all == expected);
+}
+
+TEST_CASE("docs/output.md has every key of an epoch, and no other") {
+  const Sandbox box;
+  std::string text;
+  for (const std::string& line :
+       lines_of(test::read_file(SCRY_SOURCE_DIR "/data/stress/train.tsv"))) {
+    if (text.size() < 500) text += line + "\n";
+  }
+  write_text(box.path("a.tsv"), text);
+  const std::string tagger = "lesson_03_stress_tagger ",
+                    data = " --train a.tsv --dev a.tsv --epochs 1 ";
+  CHECK(printed(box, {tagger + "fit" + data + "-o f.safetensors",
+                      tagger + "fit" + data + "--objective conditional -M 4 -o c.safetensors"}) ==
+        documented("fit"));
+  CHECK(printed(box, {tagger + "learn --params f.safetensors -M 4" + data + "-o l.safetensors"}) ==
+        documented("learn"));
+}
+
+TEST_CASE("docs/output.md has every key of graph and info, and no other") {
+  const Sandbox box;
+  CHECK(printed(box,
+                {"lesson_01_hmm graph --format json",
+                 "lesson_03_stress_tagger graph --format json --gradients"},
+                true, {"stages[].flops"}) == documented("graph --format json"));
+  CHECK(printed(box, {"scry info --json"}, true) == documented("info --json"));
+}
+
+}  // namespace
+}  // namespace scry
