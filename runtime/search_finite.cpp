@@ -157,7 +157,7 @@ Best viterbi(const Program& program, const Parameters& parameters, const SampleI
 
 Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options) {
-  check_options(program, options);
+  check_options(options);
   check_finite(program);
   check_input(program, input, options.first_sequence);
   const Lattice lattice =
