@@ -67,7 +67,7 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
 }
 
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
-                         const Style& style) {
+                         const Style& style, TextTable::Layout& layout) {
   TextTable table({{"line", true},
                    {"x"},
                    {"log Z", true},
@@ -107,7 +107,7 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
       first = false;
     }
   }
-  return table.str(style, "");
+  return table.str(style, "", layout);
 }
 
 void SampleTotals::add(const SampleResult& result) {
