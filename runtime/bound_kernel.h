@@ -14,6 +14,9 @@ struct SlotHandle {
   int index = -1;
 };
 
+/// Bytes of the buffers that go with one row of a kernel, scratch and results included.
+size_t bytes_per_row(const Program& program, const Kernel& kernel);
+
 /// A kernel bound to parameters, tables and (for a gradient kernel) their gradients; the rest is
 /// bound by name or by handle. Scratch memory is kept from call to call, so that a call allocates
 /// nothing once it has grown.
@@ -36,19 +39,30 @@ class BoundKernel {
   void bind(Gradients& gradients);
   /// Runs over `call`'s rows and sequences. Every slot but scratch must be bound.
   void run(const KernelCall& call) { run_rows(call, 0, call.num_rows); }
-  /// Runs over `count` of the rows that are bound, from `first` on.
+  /// Runs over `count` of the rows that are bound, from `first` on, and over their sequences: those
+  /// from the first to the last of them.
   void run_rows(KernelCall call, int64_t first, int64_t count);
+  /// As many rows a call as a core's cache has room for, so that what one loop of the kernel writes
+  /// is still there for the next; but so many that what a call reads and does for all of them, such
+  /// as their sequence's values and the parameters, is little beside. From 1 to 64.
+  int64_t chunk_rows() const { return chunk_rows_; }
 
  private:
   void grow(const KernelCall& call);
+  int64_t choose_chunk() const;
+  int64_t narrow(KernelCall& call);
+  size_t sequence_bytes(size_t slot, const KernelCall& call) const;
 
   const Kernel* kernel_ = nullptr;
   size_t real_size_ = 0;
   int num_tags_ = 0;
+  int64_t chunk_rows_ = 1;
   std::vector<void*> bound_;       // as set
   std::vector<size_t> row_bytes_;  // from row to row; 0 in slots without a row axis
+  std::vector<bool> by_sequence_;  // slots with one block per sequence
   std::vector<void*> args_;        // of this call
-  std::vector<size_t> scratch_;    // slots that are ours
+  std::vector<int32_t> sequence_of_row_;
+  std::vector<size_t> scratch_;  // slots that are ours
   struct GradientSlot {
     size_t slot;
     int64_t offset;

@@ -55,6 +55,16 @@ class RealBuffer {
     size_ = size;
     bytes_.resize(bytes_for(size));
   }
+  /// Calls f with the address of the elements, a float* or a double*: for loops without a branch an
+  /// element.
+  template <class F>
+  decltype(auto) visit(F&& f) {
+    return precision_ == Precision::kDouble ? f(as<double>()) : f(as<float>());
+  }
+  template <class F>
+  decltype(auto) visit(F&& f) const {
+    return precision_ == Precision::kDouble ? f(as<double>()) : f(as<float>());
+  }
   /// The address of element i.
   void* at(int64_t i = 0) { return bytes_.data() + static_cast<size_t>(i) * element_size(); }
   const void* at(int64_t i = 0) const {

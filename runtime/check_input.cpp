@@ -3,25 +3,23 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 #include "runtime/end_of_sequence.h"
 
 namespace scry {
 
-void check_options(const Program& program, const SampleOptions& options) {
-  const auto limit = static_cast<int64_t>(std::numeric_limits<int32_t>::max()) / program.num_tags();
+void check_options(const SampleOptions& options) {
   if (options.particles < 1)
     throw Error(fmt::format("particles: {}, but at least 1 is needed", options.particles));
-  if (options.particles > limit || options.max_rows > limit) {
-    throw Error(fmt::format("at most {} particles or rows can be held for {} tags", limit,
-                            program.num_tags()));
-  }
+  if (options.max_rows < 1)
+    throw Error(fmt::format("max_rows: {}, but at least 1 is needed", options.max_rows));
   if (!(options.temperature > 0) || !(options.temperature < INFINITY))
     throw Error(fmt::format("temperature: {}, but it must be above 0", options.temperature));
   if (!(options.alpha >= 0) || options.alpha > 1)
     throw Error(fmt::format("alpha: {}, but it must be between 0 and 1", options.alpha));
   if (options.threads < 0 || options.batch < 0) throw Error("threads and batch cannot be below 0");
+  if (options.memory < 0)
+    throw Error(fmt::format("memory: {} bytes, but it cannot be below 0", options.memory));
 }
 
 void check_input(const Program& program, const SampleInput& input, int64_t sequence) {

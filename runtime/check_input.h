@@ -5,7 +5,7 @@
 namespace scry {
 
 /// Throws Error if the options make no sense, whatever the method.
-void check_options(const Program& program, const SampleOptions& options);
+void check_options(const SampleOptions& options);
 
 /// Throws SamplingError, kBadInput or kForbidden, that names the step. `sequence` is the input's
 /// number. The input is an ended one (end_of_sequence.h).

@@ -1,6 +1,7 @@
 // The prefixes of a batch: one row each, whoever shares it.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,10 @@ class Forest {
     end_level();
   }
 
+  /// Whether so many more rows can be numbered.
+  bool has_room(int64_t num_rows) const {
+    return num_rows <= int64_t{std::numeric_limits<RowId>::max()} - size();
+  }
   void add(RowId parent, int32_t tag, int32_t sequence, double log_score, double compat) {
     parents_.push_back(parent);
     tags_.push_back(tag);

@@ -38,170 +38,214 @@ Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
       length_(length),
       proposes_ahead_(options.method != Method::kFilter),
       weighs_ahead_(options.method == Method::kSmooth),
-      cells_(static_cast<size_t>(options.particles), 0),
+      places_(static_cast<size_t>(options.particles), 0),
+      uniforms_(places_.size()),
       row_log_weights_{0},
-      row_counts_{options.particles},
-      uniforms_(cells_.size()) {
+      row_counts_{options.particles} {
   steps_.reserve(static_cast<size_t>(length));
 }
 
-void Particles::choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) {
-  propose(table, step);
-  StepRecord& record = steps_.emplace_back();
-  record.num_rows = static_cast<int64_t>(table.num_rows());
-  record.ess = weigh();
-  if (record.ess == 0) return;  // all are dead
-  Genealogy::Level level;
-  if (options_.error_bar) level = note_level(table);
-  if (should_resample(step, record.ess)) resample_now(step, record, level);
-  if (options_.error_bar) genealogy_.add(std::move(level));
-  settle(cells);
+void Particles::begin(int step) {
+  step_ = step;
+  fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
+               static_cast<uint32_t>(step), uniforms_);
+  // Particles by their rows, and in their own order on each.
+  row_of_place_.resize(row_counts_.size());  // where a row's next particle goes
+  std::exclusive_scan(row_counts_.begin(), row_counts_.end(), row_of_place_.begin(), int32_t{0});
+  by_row_.resize(places_.size());
+  for (size_t m = 0; m < places_.size(); ++m) {
+    if (places_[m] < 0) continue;
+    const auto place = static_cast<size_t>(row_of_place_[static_cast<size_t>(places_[m])]++);
+    by_row_[place] = static_cast<int32_t>(m);
+  }
+  num_seen_ = 0;
+  parents_.clear();
+  counts_.clear();
+  log_weights_.clear();
 }
 
-/// Draws y_t from q ∝ exp(g + C) (eq:q-local) for every particle, which moves from its row to a
-/// cell; and works out each cell's weight (eq:sis).
-void Particles::propose(const CandidateTable& table, int step) {
+/// Draws y_t from q ∝ exp(g + C) (eq:q-local) for every particle on these rows, which moves from
+/// its row to a place; and works out each child's weight (eq:sis).
+void Particles::propose(const CandidateTable& table, std::vector<Placed>& placed) {
   const auto num_tags = static_cast<size_t>(table.num_tags);
-  cumulated_.resize(table.scores.size());
-  cell_log_weights_.resize(table.scores.size());
-  for (size_t row = 0; row < table.num_rows(); ++row) {
-    const size_t begin = row * num_tags;
-    const auto logit = [&](size_t cell) {
-      return proposes_ahead_ ? table.scores[cell] + table.compats[cell] : table.scores[cell];
-    };
-    double top = -INFINITY;
-    for (size_t cell = begin; cell < begin + num_tags; ++cell) top = std::max(top, logit(cell));
-    double total = 0;
-    for (size_t cell = begin; cell < begin + num_tags; ++cell) {
-      if (top > -INFINITY) total += std::exp(logit(cell) - top);
-      cumulated_[cell] = total;
+  cumulated_.resize(num_tags);
+  place_of_tag_.resize(num_tags, -1);
+  for (size_t i = 0; i < table.num_rows(); ++i) {
+    const auto row = static_cast<size_t>(table.first_row) + i;
+    const auto num_here = static_cast<size_t>(row_counts_[row]);
+    const auto particles = std::span(by_row_).subspan(num_seen_, num_here);
+    num_seen_ += num_here;
+    const double log_total = cumulate(table, i);  // log Σ exp(g + C)
+    if (cumulated_.back() == 0) {
+      for (int32_t m : particles) places_[static_cast<size_t>(m)] = -1;
+      continue;
     }
-    const double log_total = top + std::log(total);  // log Σ exp(g + C)
-    for (size_t cell = begin; cell < begin + num_tags; ++cell) {
+    draw_tags(particles, static_cast<int32_t>(row));
+    for (int32_t tag : reached_) {
+      const size_t cell = i * num_tags + static_cast<size_t>(tag);
       // w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it
       // cancels.
       double log_weight = row_log_weights_[row] + log_total;
       if (weighs_ahead_) {
-        log_weight -= table.row_compats[row];
+        log_weight -= table.row_compats[i];
       } else if (proposes_ahead_) {
-        log_weight -= table.compats[cell];
+        log_weight -= table.compat(cell);
       }
-      cell_log_weights_[cell] = log_weight;
+      log_weights_.push_back(log_weight);
+      placed.push_back({static_cast<int64_t>(cell), place_of_tag_[static_cast<size_t>(tag)]});
+      place_of_tag_[static_cast<size_t>(tag)] = -1;
     }
-  }
-  fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
-               static_cast<uint32_t>(step), uniforms_);
-  for (int32_t m = 0; m < options_.particles; ++m) {
-    int32_t& cell = cells_[static_cast<size_t>(m)];  // a row, so far
-    if (cell < 0) continue;
-    const double* row = cumulated_.data() + static_cast<size_t>(cell) * num_tags;
-    const double total = row[num_tags - 1];
-    if (total == 0) {
-      cell = -1;
-      continue;
-    }
-    // u ≤ 1 − 2⁻⁵³, so the product is below the total and a slice is found.
-    const double target = uniforms_[static_cast<size_t>(m)] * total;
-    const int32_t tag = find_slice(row, table.num_tags, target);
-    cell = cell * table.num_tags + tag;
   }
 }
 
-/// Counts the particles of each cell and compares their weights; returns the effective sample size.
+/// Fills cumulated_ with exp(g + C) of a row's tags, up to the factor exp(top); returns the log of
+/// their sum.
+double Particles::cumulate(const CandidateTable& table, size_t row) {
+  const size_t num_tags = cumulated_.size();
+  const double* scores = table.scores.data() + row * num_tags;
+  double* const logits = cumulated_.data();
+  if (proposes_ahead_ && !table.compats.empty()) {
+    const double* compats = table.compats.data() + row * num_tags;
+    for (size_t tag = 0; tag < num_tags; ++tag) logits[tag] = scores[tag] + compats[tag];
+  } else {
+    std::copy_n(scores, num_tags, logits);
+  }
+  double top = -INFINITY;
+  for (size_t tag = 0; tag < num_tags; ++tag) top = std::max(top, logits[tag]);
+  double total = 0;
+  for (size_t tag = 0; tag < num_tags; ++tag) {
+    if (top > -INFINITY) total += std::exp(logits[tag] - top);
+    cumulated_[tag] = total;
+  }
+  return top + std::log(total);
+}
+
+/// Fills reached_ with the different tags that these particles of one row go on with, in their
+/// order, and makes a place for each.
+void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
+  tags_.clear();
+  reached_.clear();
+  for (int32_t m : particles) {
+    // u ≤ 1 − 2⁻⁵³, so the product is below the total and a slice is found.
+    const double target = uniforms_[static_cast<size_t>(m)] * cumulated_.back();
+    const int32_t tag = find_slice(cumulated_.data(), static_cast<int>(cumulated_.size()), target);
+    tags_.push_back(tag);
+    int32_t& place = place_of_tag_[static_cast<size_t>(tag)];
+    if (place >= 0) continue;
+    place = 0;
+    reached_.push_back(tag);
+  }
+  std::sort(reached_.begin(), reached_.end());
+  for (int32_t tag : reached_) {
+    place_of_tag_[static_cast<size_t>(tag)] = static_cast<int32_t>(counts_.size());
+    counts_.push_back(0);
+    parents_.push_back(row);
+  }
+  for (size_t i = 0; i < particles.size(); ++i) {
+    const int32_t place = place_of_tag_[static_cast<size_t>(tags_[i])];
+    places_[static_cast<size_t>(particles[i])] = place;
+    ++counts_[static_cast<size_t>(place)];
+  }
+}
+
+void Particles::select(std::vector<int32_t>& places) {
+  StepRecord& record = steps_.emplace_back();
+  record.num_rows = static_cast<int64_t>(row_counts_.size());
+  record.ess = weigh();
+  if (record.ess == 0) return;  // all are dead
+  Genealogy::Level level;
+  if (options_.error_bar) level = note_level();
+  if (should_resample(record.ess)) resample_now(record, level);
+  if (options_.error_bar) genealogy_.add(std::move(level));
+  settle(places);
+}
+
+/// Compares the particles' weights; returns the effective sample size.
 double Particles::weigh() {
-  counts_.assign(cell_log_weights_.size(), 0);
-  for (int32_t cell : cells_) {
-    if (cell >= 0) ++counts_[static_cast<size_t>(cell)];
-  }
   top_ = -INFINITY;
-  for (size_t cell = 0; cell < counts_.size(); ++cell) {
-    if (counts_[cell] > 0) top_ = std::max(top_, cell_log_weights_[cell]);
-  }
+  for (double log_weight : log_weights_) top_ = std::max(top_, log_weight);
   total_ = 0;
   double squares = 0;
-  cell_weights_.assign(counts_.size(), 0.0);
-  for (size_t cell = 0; cell < counts_.size(); ++cell) {
-    if (counts_[cell] == 0) continue;
-    const double weight = cell_weights_[cell] = std::exp(cell_log_weights_[cell] - top_);
-    total_ += counts_[cell] * weight;
-    squares += counts_[cell] * weight * weight;
+  weights_.resize(counts_.size());
+  for (size_t place = 0; place < counts_.size(); ++place) {
+    const double weight = weights_[place] = std::exp(log_weights_[place] - top_);
+    total_ += counts_[place] * weight;
+    squares += counts_[place] * weight * weight;
   }
   return squares == 0 ? 0 : total_ * total_ / squares;
 }
 
 /// Who went where, before any resampling.
-Genealogy::Level Particles::note_level(const CandidateTable& table) const {
+Genealogy::Level Particles::note_level() const {
   Genealogy::Level level;
-  for (size_t cell = 0; cell < counts_.size(); ++cell) {
-    if (counts_[cell] == 0) continue;
-    const auto parent = static_cast<int32_t>(cell) / table.num_tags;
-    level.parents.push_back(parent);
-    level.counts.push_back(counts_[cell]);
-    level.log_weight_changes.push_back(cell_log_weights_[cell] -
-                                       row_log_weights_[static_cast<size_t>(parent)]);
+  level.parents = parents_;
+  level.counts = level.copies = counts_;
+  level.log_weight_changes.reserve(counts_.size());
+  for (size_t place = 0; place < counts_.size(); ++place) {
+    level.log_weight_changes.push_back(log_weights_[place] -
+                                       row_log_weights_[static_cast<size_t>(parents_[place])]);
   }
-  level.copies = level.counts;
   return level;
 }
 
-bool Particles::should_resample(int step, double ess) const {
-  if (step == length_ || options_.trigger == Trigger::kNever) return false;
+bool Particles::should_resample(double ess) const {
+  if (step_ == length_ || options_.trigger == Trigger::kNever) return false;
   return options_.trigger == Trigger::kAlways || ess < options_.alpha * num_particles();
 }
 
 /// Afterwards all weights are 1, and the mean weight so far is part of Ẑ.
-void Particles::resample_now(int step, StepRecord& record, Genealogy::Level& level) {
-  // Particles in the order of cells: like ones together, so that schemes with strata do their best.
-  std::vector<int32_t> end_of_cell(counts_.size());
-  std::partial_sum(counts_.begin(), counts_.end(), end_of_cell.begin());
-  order_.resize(static_cast<size_t>(end_of_cell.back()));
-  weights_.resize(order_.size());
-  for (size_t m = cells_.size(); m-- > 0;) {
-    if (cells_[m] < 0) continue;
-    const auto cell = static_cast<size_t>(cells_[m]);
-    const auto place = static_cast<size_t>(--end_of_cell[cell]);
-    order_[place] = static_cast<int32_t>(m);
-    weights_[place] = cell_weights_[cell];
+void Particles::resample_now(StepRecord& record, Genealogy::Level& level) {
+  // Particles in the order of places: like ones together, so that schemes with strata do their
+  // best.
+  copies_.resize(counts_.size());  // where a place's next particle goes
+  std::exclusive_scan(counts_.begin(), counts_.end(), copies_.begin(), int32_t{0});
+  order_.resize(static_cast<size_t>(copies_.back() + counts_.back()));
+  order_weights_.resize(order_.size());
+  for (size_t m = 0; m < places_.size(); ++m) {
+    if (places_[m] < 0) continue;
+    const auto place = static_cast<size_t>(places_[m]);
+    const auto at = static_cast<size_t>(copies_[place]++);
+    order_[at] = static_cast<int32_t>(m);
+    order_weights_[at] = weights_[place];
   }
   fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
-               static_cast<uint32_t>(step), uniforms_);
+               static_cast<uint32_t>(step_), uniforms_);
   std::vector<int32_t>& ancestors = record.ancestors;
-  ancestors.resize(cells_.size());
-  resample(options_.resampling, weights_, uniforms_, ancestors);
+  ancestors.resize(places_.size());
+  resample(options_.resampling, order_weights_, uniforms_, ancestors);
   for (int32_t& ancestor : ancestors) ancestor = order_[static_cast<size_t>(ancestor)];
 
-  moved_ = cells_;
+  moved_ = places_;
   copies_.assign(counts_.size(), 0);
   for (size_t m = 0; m < ancestors.size(); ++m) {
-    cells_[m] = moved_[static_cast<size_t>(ancestors[m])];
-    ++copies_[static_cast<size_t>(cells_[m])];
+    places_[m] = moved_[static_cast<size_t>(ancestors[m])];
+    ++copies_[static_cast<size_t>(places_[m])];
   }
-  level.copies.clear();
-  for (size_t cell = 0; options_.error_bar && cell < counts_.size(); ++cell) {
-    if (counts_[cell] == 0) continue;
-    level.copies.push_back(copies_[cell]);
-    level.shares.push_back(counts_[cell] * cell_weights_[cell]);
+  if (options_.error_bar) {
+    level.copies = copies_;
+    for (size_t place = 0; place < counts_.size(); ++place)
+      level.shares.push_back(counts_[place] * weights_[place]);
   }
   std::swap(counts_, copies_);
   log_z_ += top_ + std::log(total_ / num_particles());
-  std::fill(cell_log_weights_.begin(), cell_log_weights_.end(), 0.0);
+  std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
   record.resampled = true;
 }
 
-/// The cells that particles are on become the rows of the next level.
-void Particles::settle(std::vector<int32_t>& cells) {
-  row_of_cell_.assign(counts_.size(), -1);
+/// The places that particles are at become the rows of the next level.
+void Particles::settle(std::vector<int32_t>& places) {
+  row_of_place_.assign(counts_.size(), -1);
   row_log_weights_.clear();
   row_counts_.clear();
-  for (size_t cell = 0; cell < counts_.size(); ++cell) {
-    if (counts_[cell] == 0) continue;
-    row_of_cell_[cell] = static_cast<int32_t>(cells.size());
-    cells.push_back(static_cast<int32_t>(cell));
-    row_log_weights_.push_back(cell_log_weights_[cell]);
-    row_counts_.push_back(counts_[cell]);
+  for (size_t place = 0; place < counts_.size(); ++place) {
+    if (counts_[place] == 0) continue;
+    row_of_place_[place] = static_cast<int32_t>(places.size());
+    places.push_back(static_cast<int32_t>(place));
+    row_log_weights_.push_back(log_weights_[place]);
+    row_counts_.push_back(counts_[place]);
   }
-  for (int32_t& cell : cells_) {
-    if (cell >= 0) cell = row_of_cell_[static_cast<size_t>(cell)];
+  for (int32_t& place : places_) {
+    if (place >= 0) place = row_of_place_[static_cast<size_t>(place)];
   }
 }
 

@@ -15,25 +15,40 @@ namespace scry {
 /// By Method.
 inline constexpr std::array kMethodNames{"is", "filter", "smooth", "beam", "beam", "enumerate"};
 
-/// The candidates of one step, for the rows of one sequence: cell = row · |Y| + tag. Scores are
-/// divided by the temperature already.
+/// The candidates of one step, for some rows of one sequence, one after the other: cell = row · |Y|
+/// + tag, rows counted within the table. Scores are divided by the temperature already.
 struct CandidateTable {
   int num_tags = 0;
-  std::span<const double> scores;       ///< g; -∞ where forbidden
-  std::span<const double> compats;      ///< C_t; 0 at t = T and without lookahead
-  std::span<const double> row_scores;   ///< G_{t-1}
+  int64_t first_row = 0;               ///< the number of the table's first row in its sequence
+  std::span<const double> scores;      ///< g; -∞ where forbidden
+  std::span<const double> compats;     ///< C_t; empty at t = T and without lookahead, where it is 0
+  std::span<const double> row_scores;  ///< G_{t-1}
   std::span<const double> row_compats;  ///< C_{t-1}
   size_t num_rows() const { return row_scores.size(); }
-  bool viable(size_t cell) const { return scores[cell] > -INFINITY && compats[cell] > -INFINITY; }
+  double compat(size_t cell) const { return compats.empty() ? 0 : compats[cell]; }
+  bool viable(size_t cell) const { return scores[cell] > -INFINITY && compat(cell) > -INFINITY; }
 };
 
-/// Of one sequence. Rows and cells are numbered within it, from 0.
+/// A candidate that may be kept: the cell of a table, and the place that its child gets. Who was
+/// at this place before gives way.
+struct Placed {
+  int64_t cell;
+  int32_t place;
+};
+
+/// Of one sequence. Rows are numbered within it, from 0. In each step it is shown the candidates of
+/// all rows, in as many tables as memory asks for, and then says which children it keeps. What it
+/// keeps does not depend on how the rows were cut into tables.
 class Population {
  public:
   virtual ~Population() = default;
-  /// Chooses the cells that become the rows of the next level, in rising order, none twice. None:
-  /// nothing of positive weight is left.
-  virtual void choose(const CandidateTable& table, int step, std::vector<int32_t>& cells) = 0;
+  /// Step t begins, counted from 1.
+  virtual void begin(int step) = 0;
+  /// Finds places, counted from 0, for those of the next rows' candidates that may be kept.
+  virtual void propose(const CandidateTable& table, std::vector<Placed>& placed) = 0;
+  /// After all rows: the places whose children become the rows of the next level, in the order of
+  /// their parents and then of their tags. None: nothing of positive weight is left.
+  virtual void select(std::vector<int32_t>& places) = 0;
   /// After the last step, whose rows are `final_rows` of the forest: how many particles are on
   /// each, and the log of their weight together; the weights of all rows add up to Ẑ.
   virtual void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,

@@ -13,8 +13,13 @@ struct Recording {
   const Program* program;
   Forest forest{0};
   std::vector<StateRows> states;  ///< by level, from 0
-  /// By step, from 1 (0 is unused): g + C_t of every tag (eq:q-local), for the level before.
-  std::vector<std::vector<double>> logits;
+  /// g + C_t of every tag (eq:q-local), for the first `num_rows` of the level before: for all that
+  /// go on, or, where memory did not allow it, for none.
+  struct Logits {
+    RealBuffer values;
+    int64_t num_rows = 0;
+  };
+  std::vector<Logits> logits;  ///< by step, from 1 (0 is unused)
 
   /// A whole tagging that was reached.
   struct Final {
@@ -35,8 +40,9 @@ struct Recording {
       states.emplace_back(*program, program->state);
     return states[static_cast<size_t>(level)];
   }
-  std::vector<double>& step_logits(int step) {
-    if (logits.size() <= static_cast<size_t>(step)) logits.resize(static_cast<size_t>(step) + 1);
+  Logits& step_logits(int step) {
+    while (logits.size() <= static_cast<size_t>(step))
+      logits.push_back({RealBuffer(program->precision, 0), 0});
     return logits[static_cast<size_t>(step)];
   }
 };

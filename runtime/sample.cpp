@@ -3,23 +3,89 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 
 #include "runtime/check_input.h"
 #include "runtime/end_of_sequence.h"
 #include "runtime/interpreter.h"
+#include "runtime/memory.h"
 
 namespace scry {
 namespace {
 
-constexpr int kDefaultBatch = 32;
+constexpr size_t kMostTogether = 32;
 
 void check_method(const Program& program, const SampleOptions& options) {
   const bool needs_proposal =
       options.method == Method::kSmooth || options.method == Method::kBeamAhead;
   if (needs_proposal && !program.has_proposal())
     throw Error("the model has no proposal to look ahead with; use filter or beam");
+}
+
+/// Consecutive jobs that run together.
+struct JobRange {
+  size_t first, count;
+  std::span<const Job> of(std::span<const Job> jobs) const { return jobs.subspan(first, count); }
+};
+struct BatchPlan {
+  std::vector<JobRange> by_rows;   ///< one after the other, each by all workers
+  std::vector<JobRange> by_batch;  ///< each by one worker
+};
+
+/// What each job takes, at most; those that take more than there is fail and leave.
+std::vector<double> check_memory(const Program& program, const SampleOptions& options,
+                                 std::vector<Job>& jobs) {
+  std::vector<double> bytes;
+  std::erase_if(jobs, [&](const Job& job) {
+    const double needed = sampling_bytes(program, *job.input, options);
+    if (needed <= static_cast<double>(options.memory)) {
+      bytes.push_back(needed);
+      return false;
+    }
+    const bool keeps_all = options.method == Method::kEnumerate;
+    job.outcome->error.emplace(
+        Trouble::kTooMuchMemory, job.sequence, 0,
+        fmt::format("{} symbols with {} {} may need about {}, and {} are allowed; allow more "
+                    "(--memory {}), or use fewer {}",
+                    job.input->x.size(), keeps_all ? options.max_rows : options.particles,
+                    keeps_all ? "prefixes" : "particles", format_memory(needed),
+                    format_memory(static_cast<double>(options.memory)), suggest_memory(needed),
+                    keeps_all ? "prefixes (--max-rows)" : "particles"));
+    return true;
+  });
+  return bytes;
+}
+
+/// Batches that fit a worker's share of the memory; what does not is run by all workers together,
+/// as is everything where there would be fewer batches than workers.
+BatchPlan plan_batches(const SampleOptions& options, std::span<const double> bytes,
+                       int num_workers) {
+  const size_t num_jobs = bytes.size(), workers = static_cast<size_t>(num_workers);
+  const size_t most = options.batch > 0    ? static_cast<size_t>(options.batch)
+                      : num_jobs < workers ? num_jobs
+                                           : std::clamp<size_t>((num_jobs + workers - 1) / workers,
+                                                                1, kMostTogether);
+  const auto cut = [&](size_t first, double share) {
+    std::vector<JobRange> ranges;
+    double total = 0;
+    for (size_t i = first; i < num_jobs; ++i) {
+      total += bytes[i];
+      if (ranges.empty() || ranges.back().count == most || total > share) {
+        ranges.push_back({i, 0});
+        total = bytes[i];
+      }
+      ++ranges.back().count;
+    }
+    return ranges;
+  };
+  // A quarter is for the candidates of a part.
+  const double all = 0.75 * static_cast<double>(options.memory), share = all / num_workers;
+  size_t num_large = num_jobs;
+  while (num_large > 0 && bytes[num_large - 1] <= share) --num_large;
+  BatchPlan plan{{}, cut(num_large, share)};
+  if (plan.by_batch.size() < workers) return {cut(0, all), {}};
+  for (size_t i = 0; i < num_large; ++i) plan.by_rows.push_back({i, 1});
+  return plan;
 }
 
 /// The one tagging of no symbols.
@@ -31,7 +97,7 @@ Ensemble empty_tagging(const SampleOptions& options, int64_t sequence) {
 std::vector<Outcome> sample_ended(const Program& program, const Parameters& parameters,
                                   std::span<const SampleInput> inputs,
                                   const SampleOptions& options) {
-  check_options(program, options);
+  check_options(options);
   check_method(program, options);
   std::vector<Outcome> outcomes(inputs.size());
   std::vector<Job> jobs;
@@ -48,8 +114,6 @@ std::vector<Outcome> sample_ended(const Program& program, const Parameters& para
       outcomes[i].error = error;
     }
   }
-  size_t num_done = inputs.size() - jobs.size();
-  if (jobs.empty()) return outcomes;
   // Like lengths together.
   std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) {
     return a.input->x.size() > b.input->x.size();
@@ -59,38 +123,32 @@ std::vector<Outcome> sample_ended(const Program& program, const Parameters& para
   if (options.trigger == Trigger::kAuto) {
     settled.trigger = options.method == Method::kImportance ? Trigger::kNever : Trigger::kEss;
   }
+  if (options.memory == 0) settled.memory = default_memory();
   Workers workers(options.threads);
-  const auto num_jobs = static_cast<int64_t>(jobs.size()), num_workers = int64_t{workers.size()};
-  const int64_t batch =
-      options.batch > 0 ? options.batch
-      : num_jobs < num_workers
-          ? num_jobs
-          : std::clamp<int64_t>((num_jobs + num_workers - 1) / num_workers, 1, kDefaultBatch);
-  const int64_t num_batches = (num_jobs + batch - 1) / batch;
-  const auto batch_jobs = [&](int64_t b) {
-    return std::span(jobs).subspan(static_cast<size_t>(b * batch),
-                                   static_cast<size_t>(std::min(batch, num_jobs - b * batch)));
-  };
+  const std::vector<double> bytes = check_memory(program, settled, jobs);
   std::mutex mutex;
+  size_t num_done = inputs.size() - jobs.size();
   const auto report = [&](size_t count) {
     const std::lock_guard lock(mutex);
     num_done += count;
     if (options.progress) options.progress(num_done);
   };
-  if (num_batches < num_workers) {  // share out the rows of each level
+  const BatchPlan plan = plan_batches(settled, bytes, workers.size());
+  if (!plan.by_rows.empty()) {  // share out the rows of each level
     Interpreter interpreter(program, parameters, settled, &workers);
-    for (int64_t b = 0; b < num_batches; ++b) {
-      interpreter.run(batch_jobs(b));
-      report(batch_jobs(b).size());
+    for (const JobRange& range : plan.by_rows) {
+      interpreter.run(range.of(jobs));
+      report(range.count);
     }
-    return outcomes;
   }
-  std::vector<std::unique_ptr<Interpreter>> interpreters(static_cast<size_t>(num_workers));
-  workers.for_each(num_batches, [&](int worker, int64_t b) {
+  settled.memory /= workers.size();
+  std::vector<std::unique_ptr<Interpreter>> interpreters(static_cast<size_t>(workers.size()));
+  workers.for_each(static_cast<int64_t>(plan.by_batch.size()), [&](int worker, int64_t b) {
     std::unique_ptr<Interpreter>& mine = interpreters[static_cast<size_t>(worker)];
     if (mine == nullptr) mine = std::make_unique<Interpreter>(program, parameters, settled);
-    mine->run(batch_jobs(b));
-    report(batch_jobs(b).size());
+    const JobRange& range = plan.by_batch[static_cast<size_t>(b)];
+    mine->run(range.of(jobs));
+    report(range.count);
   });
   return outcomes;
 }

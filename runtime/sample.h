@@ -46,6 +46,7 @@ struct SampleOptions {
   int batch = 0;                        ///< sequences run together; 0: chosen
   int64_t first_sequence = 0;           ///< the number of the first input
   int64_t max_rows = int64_t{1} << 22;  ///< kEnumerate: prefixes of one step, at most
+  int64_t memory = 0;  ///< bytes to work in, about; 0: a quarter of the machine's (memory.h)
   /// Called from time to time, from one thread at a time, with the number of finished sequences.
   std::function<void(size_t done)> progress = {};
 };

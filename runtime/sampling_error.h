@@ -8,11 +8,12 @@
 namespace scry {
 
 enum class Trouble : uint8_t {
-  kBadInput,     ///< a symbol outside the alphabet, constraints of another size
-  kForbidden,    ///< the constraints leave no tag at a step
-  kNotANumber,   ///< the model or the lookahead gave NaN or +∞
-  kNoMass,       ///< every particle has weight 0: the estimate of Z is 0
-  kTooManyRows,  ///< an exact search outgrew its limit
+  kBadInput,       ///< a symbol outside the alphabet, constraints of another size
+  kForbidden,      ///< the constraints leave no tag at a step
+  kNotANumber,     ///< the model or the lookahead gave NaN or +∞
+  kNoMass,         ///< every particle has weight 0: the estimate of Z is 0
+  kTooManyRows,    ///< an exact search outgrew its limit, or prefixes can no longer be numbered
+  kTooMuchMemory,  ///< it would take more than is allowed
 };
 
 /// About one sequence; the others of its batch are unaffected. `what()` is one line such as

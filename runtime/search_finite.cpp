@@ -160,7 +160,7 @@ Best viterbi(const Program& program, const Parameters& parameters, const SampleI
 
 Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options) {
-  check_options(program, options);
+  check_options(options);
   check_finite(program);
   const EndedInputs ended(program.task, std::span(&input, 1));
   check_input(program, ended.front(), options.first_sequence);

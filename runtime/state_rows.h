@@ -3,6 +3,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/bound_kernel.h"
@@ -24,15 +25,23 @@ inline std::vector<Component> feature_components(const Program& program) {
   return components;
 }
 
+/// Bytes of one row of a component, as kernels take it, or of all.
+inline size_t row_bytes(const Program& program, const Component& component) {
+  return static_cast<size_t>(component.type.shape.size()) *
+         (component.type.is_int() ? sizeof(int32_t) : program.real_size());
+}
+inline size_t row_bytes(const Program& program, std::span<const Component> components) {
+  size_t total = 0;
+  for (const Component& c : components) total += row_bytes(program, c);
+  return total;
+}
+
 /// One buffer per component of a state, laid out as kernels take them: rows end to end.
 class StateRows {
  public:
   StateRows() = default;
   StateRows(const Program& program, std::span<const Component> components) {
-    for (const Component& c : components) {
-      const size_t size = c.type.is_int() ? sizeof(int32_t) : program.real_size();
-      parts_.push_back({static_cast<size_t>(c.type.shape.size()) * size, {}});
-    }
+    for (const Component& c : components) parts_.push_back({row_bytes(program, c), {}});
   }
 
   size_t num_parts() const { return parts_.size(); }
@@ -53,18 +62,17 @@ class StateRows {
   }
   /// All rows hold zeros.
   void clear() {
+    if (num_rows_ == 0) return;
     for (Part& part : parts_)
       std::memset(part.bytes.data(), 0, part.row_bytes * static_cast<size_t>(num_rows_));
   }
-  void* at(size_t part, int64_t row) {
-    return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
-  }
-  const void* at(size_t part, int64_t row) const {
-    return parts_[part].bytes.data() + parts_[part].row_bytes * static_cast<size_t>(row);
-  }
+  /// Null if there never were rows: they may be bound to kernels that do not read them.
+  void* at(size_t part, int64_t row) { return parts_[part].at(row); }
+  const void* at(size_t part, int64_t row) const { return parts_[part].at(row); }
   /// All rows become those of `source`, which has the same components.
   void copy_rows(const StateRows& source) {
     resize(source.num_rows());
+    if (num_rows_ == 0) return;
     for (size_t p = 0; p < parts_.size(); ++p)
       std::memcpy(at(p, 0), source.at(p, 0), parts_[p].row_bytes * static_cast<size_t>(num_rows_));
   }
@@ -78,6 +86,10 @@ class StateRows {
   struct Part {
     size_t row_bytes;
     std::vector<std::byte, AlignedAllocator<std::byte>> bytes;
+    const std::byte* at(int64_t row) const {
+      return bytes.empty() ? nullptr : bytes.data() + row_bytes * static_cast<size_t>(row);
+    }
+    std::byte* at(int64_t row) { return const_cast<std::byte*>(std::as_const(*this).at(row)); }
   };
   std::vector<Part> parts_;
   int64_t num_rows_ = 0;

@@ -2,12 +2,23 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 namespace scry {
+
+void Cells::read_logits(int64_t count, RealBuffer& logits, int64_t first) const {
+  logits.visit([&](auto* to) {
+    using Real = std::remove_pointer_t<decltype(to)>;
+    const auto* g = static_cast<const Real*>(scores.at());
+    const auto* c = static_cast<const Real*>(compats.at());
+    for (int64_t cell = 0; cell < count; ++cell) to[first + cell] = g[cell] + c[cell];
+  });
+}
 
 Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
                       const Parameters& parameters)
     : kernel(program, kernel_code, parameters),
+      chunk(kernel.chunk_rows()),
       slots(program, kernel),
       state(kernel, "s.", program.state),
       next(kernel, "next.", program.state),
@@ -22,11 +33,11 @@ Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
 void Stepper::Stage::run(const Batch& batch, int step, PrefixRows rows, int64_t first,
                          int64_t count) {
   batch.bind(kernel, slots, step);
-  state.bind(kernel, rows.states);
+  state.bind(kernel, rows.states, rows.first_state);
   const KernelCall call{rows.size(), batch.num_reaching(step), batch.max_length(),
                         rows.sequences.data(), nullptr};
-  for (int64_t done = 0; done < count; done += kChunkRows)
-    kernel.run_rows(call, first + done, std::min(kChunkRows, count - done));
+  for (int64_t done = 0; done < count; done += chunk)
+    kernel.run_rows(call, first + done, std::min(chunk, count - done));
 }
 
 Stepper::Stepper(const Program& program, const Parameters& parameters)

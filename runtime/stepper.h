@@ -6,10 +6,12 @@
 
 namespace scry {
 
-/// Prefixes of one step: their states, and which sequence of the batch each belongs to.
+/// Prefixes of one step: which sequence of the batch each belongs to, and their states, which are
+/// consecutive rows of `states`.
 struct PrefixRows {
   const StateRows& states;
   std::span<const int32_t> sequences;
+  int64_t first_state = 0;
   int64_t size() const { return static_cast<int64_t>(sequences.size()); }
 };
 
@@ -20,10 +22,13 @@ struct Cells {
   RealBuffer scores;   ///< g(s_{t-1}, x_t, y_t)
   RealBuffer compats;  ///< C_t (eq:c)
   StateRows next;      ///< s_t
+
+  /// Writes g + C_t of the first `count` cells (eq:q-local).
+  void read_logits(int64_t count, RealBuffer& logits, int64_t first) const;
 };
 
-/// The step kernels with scratch memory: one per thread. Rows are computed in chunks that fit a
-/// core's cache, and each in the same way whatever its neighbours are.
+/// The step kernels with scratch memory: one per thread. Rows are computed in chunks whose scratch
+/// memory fits a core's cache, and each in the same way whatever its neighbours are.
 class Stepper {
  public:
   Stepper(const Program& program, const Parameters& parameters);
@@ -39,13 +44,17 @@ class Stepper {
   void advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
                int64_t first, int64_t count, StateRows& next, RealBuffer* scores = nullptr);
 
-  static constexpr int64_t kChunkRows = 64;
+  /// Rows of one call of a kernel.
+  int64_t score_chunk() const { return score_.chunk; }
+  int64_t extend_chunk() const { return extend_.chunk; }
+  int64_t advance_chunk() const { return advance_.chunk; }
 
  private:
   struct Stage {
     Stage(const Program& program, const Kernel& kernel, const Parameters& parameters);
     void run(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count);
     BoundKernel kernel;
+    int64_t chunk;
     Batch::Slots slots;
     StateSlots state, next;
     SlotHandle y, scores, compats;

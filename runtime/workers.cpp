@@ -7,8 +7,11 @@ namespace scry {
 
 Workers::Workers(int count) {
   if (count <= 0) count = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  for (int worker = 1; worker < count; ++worker)
-    threads_.emplace_back([this, worker] { work(worker); });
+  try {
+    for (int worker = 1; worker < count; ++worker)
+      threads_.emplace_back([this, worker] { work(worker); });
+  } catch (const std::exception&) {  // those that could be started will do
+  }
 }
 
 Workers::~Workers() {

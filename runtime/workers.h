@@ -13,7 +13,8 @@ namespace scry {
 /// Threads that share out numbered tasks. The caller is worker 0.
 class Workers {
  public:
-  /// 0: as many as the machine has cores.
+  /// 0: as many as the machine has cores. Where the system refuses so many threads, those that
+  /// could be started: see size().
   explicit Workers(int count);
   ~Workers();
   Workers(const Workers&) = delete;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 
 namespace scry {
 
@@ -10,6 +11,7 @@ ForestGradient::Stage::Stage(const Program& program, const Kernel& code,
                              const Parameters& parameters, const RealRows& rows,
                              const BatchGradient& shape)
     : kernel(program, code, parameters),
+      chunk(kernel.chunk_rows()),
       slots(program, kernel),
       gradients(shape.find_slots(kernel)),
       state(kernel, "s.", program.state),
@@ -28,6 +30,10 @@ ForestGradient::ForestGradient(const Program& program, const Parameters& paramet
       parent_states_(program, program.state),
       advance_(program, program.advance.gradient, parameters, next_, batch_gradient),
       propose_(program, program.extend_proposal, parameters, next_, batch_gradient),
+      seeds_(static_cast<size_t>(program.num_tags())),
+      stepper_(program, parameters),
+      cells_(program),
+      logits_(program.precision, 0),
       d_scores_(program.precision, 0),
       all_tags_(static_cast<size_t>(program.num_tags())) {
   std::iota(all_tags_.begin(), all_tags_.end(), 0);
@@ -50,8 +56,8 @@ void ForestGradient::run_rows(Stage& stage, const Batch& batch, int step,
   const auto num_rows = static_cast<int64_t>(sequences.size());
   const KernelCall call{num_rows, batch.num_reaching(step), batch.max_length(), sequences.data(),
                         nullptr};
-  for (int64_t done = 0; done < num_rows; done += Stepper::kChunkRows)
-    stage.kernel.run_rows(call, done, std::min(Stepper::kChunkRows, num_rows - done));
+  for (int64_t done = 0; done < num_rows; done += stage.chunk)
+    stage.kernel.run_rows(call, done, std::min(stage.chunk, num_rows - done));
 }
 
 void ForestGradient::add_score_gradient(const Batch& batch, const Recording& run,
@@ -102,30 +108,57 @@ void ForestGradient::add_score_gradient(const Batch& batch, const Recording& run
   batch_gradient.start().add_rows(0, next_, 0, batch.num_sequences());
 }
 
+/// g + C_t of these rows' tags, from a cell of the buffer on: as recorded, or computed again.
+const RealBuffer& ForestGradient::find_logits(const Batch& batch, const Recording& run,
+                                              const Chunk& chunk, int64_t& first_cell) {
+  const Recording::Logits& recorded = run.logits[static_cast<size_t>(chunk.step)];
+  first_cell = chunk.first * program_.num_tags();
+  if (chunk.first < recorded.num_rows) return recorded.values;
+  const int64_t num_cells = chunk.count * program_.num_tags();
+  for (RealBuffer* buffer : {&cells_.scores, &cells_.compats, &logits_}) {
+    if (buffer->size() < num_cells) buffer->reset(num_cells);
+  }
+  cells_.next.resize(num_cells);
+  const RowId begin = run.forest.level_begin(chunk.step - 1) + static_cast<RowId>(chunk.first);
+  const PrefixRows rows{run.states[static_cast<size_t>(chunk.step) - 1],
+                        run.forest.sequences(begin, begin + static_cast<RowId>(chunk.count)),
+                        chunk.first};
+  stepper_.extend(batch, chunk.step, rows, 0, chunk.count, cells_);
+  cells_.read_logits(num_cells, logits_, 0);
+  first_cell = 0;
+  return logits_;
+}
+
 /// d/d(g + C) of Σ weight · log q(tag | prefix): the weight of the child less q times the weight of
-/// all.
-void ForestGradient::seed_proposals(const Recording& run, int step, int64_t num_rows) {
+/// all. `child` is the first row of the next level that is no child of an earlier chunk's rows.
+void ForestGradient::seed_proposals(const Batch& batch, const Recording& run, const Chunk& chunk,
+                                    RowId& child) {
   const Forest& forest = run.forest;
-  const auto num_tags = static_cast<size_t>(program_.num_tags());
-  const std::vector<double>& logits = run.logits[static_cast<size_t>(step)];
-  const RowId before = forest.level_begin(step - 1);
-  seeds_.assign(static_cast<size_t>(num_rows) * num_tags, 0.0);
-  for (int64_t row = 0; row < num_rows; ++row) {
-    const double weight = row_weights_[static_cast<size_t>(before + row)];
-    const size_t begin = static_cast<size_t>(row) * num_tags;
-    double top = -INFINITY, total = 0;
-    for (size_t cell = begin; cell < begin + num_tags; ++cell) top = std::max(top, logits[cell]);
-    if (top == -INFINITY || weight == 0) continue;
-    for (size_t cell = begin; cell < begin + num_tags; ++cell)
-      total += seeds_[cell] = std::exp(logits[cell] - top);
-    for (size_t cell = begin; cell < begin + num_tags; ++cell) seeds_[cell] *= -weight / total;
-  }
-  for (RowId row = forest.level_begin(step); row < forest.level_end(step); ++row) {
-    const int64_t parent = forest.parent(row) - before;
-    if (parent >= num_rows) break;
-    seeds_[static_cast<size_t>(parent) * num_tags + static_cast<size_t>(forest.tag(row))] +=
-        row_weights_[static_cast<size_t>(row)];
-  }
+  const size_t num_tags = seeds_.size();
+  int64_t first_cell = 0;
+  const RealBuffer& buffer = find_logits(batch, run, chunk, first_cell);
+  const int64_t num_cells = chunk.count * program_.num_tags();
+  if (d_scores_.size() < num_cells) d_scores_.reset(num_cells);
+  d_scores_.visit([&](auto* to) {
+    using Real = std::remove_pointer_t<decltype(to)>;
+    const auto* logits = static_cast<const Real*>(buffer.at(first_cell));
+    for (int64_t i = 0; i < chunk.count; ++i, logits += num_tags, to += num_tags) {
+      const RowId row = forest.level_begin(chunk.step - 1) + static_cast<RowId>(chunk.first + i);
+      const double weight = row_weights_[static_cast<size_t>(row)];
+      const double top = *std::max_element(logits, logits + num_tags);
+      if (top == -INFINITY || weight == 0) {
+        std::fill_n(seeds_.begin(), num_tags, 0.0);
+      } else {
+        double total = 0;
+        for (size_t tag = 0; tag < num_tags; ++tag)
+          total += seeds_[tag] = std::exp(static_cast<double>(logits[tag]) - top);
+        for (double& seed : seeds_) seed *= -weight / total;
+      }
+      for (; child < forest.level_end(chunk.step) && forest.parent(child) == row; ++child)
+        seeds_[static_cast<size_t>(forest.tag(child))] += row_weights_[static_cast<size_t>(child)];
+      for (size_t tag = 0; tag < num_tags; ++tag) to[tag] = static_cast<Real>(seeds_[tag]);
+    }
+  });
 }
 
 void ForestGradient::add_proposal_gradient(const Batch& batch, const Recording& run,
@@ -140,16 +173,17 @@ void ForestGradient::add_proposal_gradient(const Batch& batch, const Recording& 
     const auto beyond = std::lower_bound(all.begin(), all.end(), batch.num_reaching(step + 1));
     const int64_t num_rows = beyond - all.begin();
     if (num_rows == 0) continue;
-    seed_proposals(run, step, num_rows);
-    if (d_scores_.size() < static_cast<int64_t>(seeds_.size()))
-      d_scores_.reset(static_cast<int64_t>(seeds_.size()));
-    for (size_t cell = 0; cell < seeds_.size(); ++cell)
-      d_scores_.set(static_cast<int64_t>(cell), seeds_[cell]);
     batch.bind(propose_.kernel, propose_.slots, step);
     batch_gradient.bind(propose_.kernel, propose_.gradients, step);
-    propose_.state.bind(propose_.kernel, run.states[static_cast<size_t>(step) - 1]);
-    propose_.kernel.bind(propose_.d_compat, d_scores_.at());
-    run_rows(propose_, batch, step, all.first(static_cast<size_t>(num_rows)));
+    RowId child = forest.level_begin(step);
+    for (int64_t first = 0; first < num_rows; first += propose_.chunk) {
+      const Chunk chunk{step, first, std::min(propose_.chunk, num_rows - first)};
+      seed_proposals(batch, run, chunk, child);
+      propose_.state.bind(propose_.kernel, run.states[static_cast<size_t>(step) - 1], first);
+      propose_.kernel.bind(propose_.d_compat, d_scores_.at());
+      propose_.kernel.run(
+          {chunk.count, batch.num_reaching(step), batch.max_length(), all.data() + first, nullptr});
+    }
   }
 }
 

@@ -31,6 +31,7 @@ class ForestGradient {
     Stage(const Program& program, const Kernel& code, const Parameters& parameters,
           const RealRows& state, const BatchGradient& shape);
     BoundKernel kernel;
+    int64_t chunk;
     Batch::Slots slots;
     BatchGradient::Slots gradients;
     StateSlots state;
@@ -39,7 +40,14 @@ class ForestGradient {
   };
   void weigh_rows(const Recording& run, std::span<const double> final_weights);
   void run_rows(Stage& stage, const Batch& batch, int step, std::span<const int32_t> sequences);
-  void seed_proposals(const Recording& run, int step, int64_t num_rows);
+  /// Consecutive rows of the level before a step.
+  struct Chunk {
+    int step;
+    int64_t first, count;
+  };
+  const RealBuffer& find_logits(const Batch& batch, const Recording& run, const Chunk& chunk,
+                                int64_t& first_cell);
+  void seed_proposals(const Batch& batch, const Recording& run, const Chunk& chunk, RowId& child);
 
   const Program& program_;
   // Gradients of states: of a level, of the level before, and of each row's parent.
@@ -47,7 +55,10 @@ class ForestGradient {
   StateRows parent_states_;
   Stage advance_, propose_;
   std::vector<double> row_weights_;  // by RowId: of all finals below it
-  std::vector<double> seeds_;
+  std::vector<double> seeds_;        // of one row
+  Stepper stepper_;                  // for logits that were not recorded
+  Cells cells_;
+  RealBuffer logits_;
   RealBuffer d_scores_;  // or of compats, as the kernel takes them
   std::vector<int32_t> all_tags_;
 };

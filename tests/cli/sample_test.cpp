@@ -288,13 +288,53 @@ TEST_CASE("a table says which log Z is exact, a lower bound, or not to be truste
   CHECK(equal.out.find("±0.000") == std::string::npos);
 }
 
+TEST_CASE("results come in the order of lines, however many parts they are made in") {
+  const Sandbox box;
+  std::string input;
+  for (int i = 0; i < 1300; ++i) input += i % 100 == 7 ? "9 9\n" : i % 3 == 0 ? "1 2 3\n" : "3\n";
+  write_text(box.path("in.txt"), input);
+  const auto streamed = box.program(kHmm + "--format jsonl -M 4");
+  CHECK(streamed.exit_code == 1);  // 9 is no symbol
+  const std::vector<json> objects = objects_of(streamed.out);
+  REQUIRE(objects.size() == 1300);
+  for (size_t i = 0; i < objects.size(); ++i) CHECK(objects[i]["line"] == i + 1);
+  CHECK(box.program(kHmm + "--format jsonl -M 4 -o out.txt").exit_code == 1);
+  CHECK((test::read_file(box.path("out.txt")) == streamed.out));
+  CHECK((box.program(kHmm + "--format jsonl -M 4 --memory 40K").out == streamed.out));
+  CHECK((box.program(kHmm + "--format jsonl -M 4 -o /dev/stdout").out == streamed.out));
+  const auto table = box.program(kHmm + "-M 4 --top 1");
+  const std::vector<std::string> rows = lines_of(table.out);
+  REQUIRE(rows.size() == 1301);
+  for (size_t i = 1; i < rows.size(); ++i) {
+    CHECK(rows[i].starts_with(std::string(4 - std::to_string(i).size(), ' ') + std::to_string(i)));
+  }
+}
+
+TEST_CASE("a line that memory has no room for is named with an estimate") {
+  const Sandbox box;
+  std::string input = "1 2\n";
+  for (int i = 0; i < 2000; ++i) input += "1 ";
+  write_text(box.path("in.txt"), input + "\n");
+  const auto result = box.program(kHmm + "--format jsonl -M 1000 --top 1 --memory 2M");
+  CHECK(result.exit_code == 1);
+  REQUIRE(lines_of(result.out).size() == 2);
+  CHECK(json::parse(lines_of(result.out)[0])["log_z"].is_number());
+  REQUIRE(lines_of(result.err).size() == 1);
+  CHECK(result.err.starts_with("in.txt:2: 2000 symbols with 1000 particles may need about "));
+  CHECK(result.err.ends_with(" or use fewer particles\n"));
+  CHECK(box.program(kHmm + "--format jsonl -M 1000 --top 1 --memory 0.5g").exit_code == 0);
+}
+
 TEST_CASE("options of sample without sense are usage errors") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2\n");
-  for (const char* options :
-       {"-M 0", "-M -1", "-M many", "--method guess", "--temperature 0", "--temperature -1",
-        "--alpha 2", "--runs 0", "--top -2", "--threads -1", "--resample now", "--scheme best",
-        "--format xml", "--max-rows 0", "--input missing.txt"}) {
+  for (const char* options : {"-M 0",           "-M -1",           "-M many",
+                              "--method guess", "--temperature 0", "--temperature -1",
+                              "--alpha 2",      "--runs 0",        "--top -2",
+                              "--threads -1",   "--resample now",  "--scheme best",
+                              "--format xml",   "--max-rows 0",    "--input missing.txt",
+                              "--memory 0",     "--memory -1G",    "--memory 5X",
+                              "--memory G",     "--memory nan",    "--memory 1e30"}) {
     const auto result = box.program(kHmm + options);
     INFO(options << ": " << result.err);
     CHECK(result.exit_code == 2);

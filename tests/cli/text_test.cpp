@@ -17,6 +17,24 @@ TEST_CASE("a text is as wide as its characters, with marks above them taking no 
   CHECK(pad_right("θ", 3) == "θ  ");
 }
 
+TEST_CASE("a table in pieces keeps its columns, and repeats headers only for a new one") {
+  TextTable::Layout layout;
+  const auto piece = [&](std::vector<std::vector<std::string>> rows) {
+    TextTable table({{"n", true}, {"word"}, {"note"}});
+    for (std::vector<std::string>& row : rows) table.add(std::move(row));
+    return table.str(Style(false), "", layout);
+  };
+  CHECK(piece({{"1", "a", ""}, {"22", "bcdefg", ""}}) ==
+        " n  word\n"
+        " 1  a\n"
+        "22  bcdefg\n");
+  CHECK(piece({{"3", "h", ""}}) == " 3  h\n");
+  CHECK(piece({{"444", "i", "!"}}) ==
+        "  n  word    note\n"
+        "444  i       !\n");
+  CHECK(piece({{"5", "j", ""}}) == "  5  j\n");
+}
+
 TEST_CASE("numbers are written for people") {
   CHECK(group_digits(0) == "0");
   CHECK(group_digits(999) == "999");

@@ -1,6 +1,11 @@
 #include "runtime/workers.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <fstream>
 
 #include "dsl/error.h"
 #include "tests/catch.h"
@@ -39,3 +44,27 @@ TEST_CASE("a task's exception reaches the caller, and the workers go on working"
 }
 
 TEST_CASE("no number of workers means all cores") { CHECK(Workers(0).size() >= 1); }
+
+TEST_CASE("where threads cannot be started, those that could do all tasks") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {  // room for some stacks, and not for 4,000
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{256} << 20);
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
+    std::atomic<int> done = 0;
+    bool fewer = false;
+    {
+      Workers workers(4000);
+      fewer = workers.size() < 4000;
+      workers.for_each(500, [&](int, int64_t) { ++done; });
+    }
+    _exit(fewer && done == 500 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}

@@ -2,7 +2,9 @@
 #include <scry.h>
 
 #include <cmath>
+#include <set>
 
+#include "runtime/interpreter.h"
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"
 #include "tests/support/lessons.h"
@@ -219,17 +221,46 @@ TEST_CASE("a beam as wide as all taggings is the enumeration, for neural models 
   }
 }
 
-TEST_CASE("equal prefixes are computed once") {
+TEST_CASE("equal prefixes are computed once, at every step") {
   const Program program = compile(lesson_03(), {.gradients = false});
-  const Parameters parameters = Parameters::fresh(program, 1);
+  const Parameters parameters = lively_parameters(program, 1, 5);
   const std::vector<int> x = random_input(program.task, 12, 3);
-  const Ensemble drawn = smooth(program, parameters, x, {.particles = 128});
-  int64_t bound = 1;
-  for (const StepRecord& step : drawn.steps) {
-    CHECK(step.num_rows <= std::min<int64_t>(bound, 128));
-    bound = std::min<int64_t>(bound * 4, 1000);
+  // Without resampling every prefix is on the way to a tagging that was drawn.
+  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth}) {
+    const Ensemble drawn = sample(program, parameters, SampleInput{x},
+                                  {.method = method, .particles = 128, .trigger = Trigger::kNever});
+    REQUIRE(drawn.steps.size() == 12);
+    for (size_t t = 0; t < 12; ++t) {
+      std::set<std::vector<int32_t>> prefixes;
+      for (size_t i = 0; i < drawn.size(); ++i) {
+        const std::span<const int32_t> y = drawn.sequence(i).first(t);
+        prefixes.emplace(y.begin(), y.end());
+      }
+      INFO("step " << t + 1);
+      CHECK(drawn.steps[t].num_rows == static_cast<int64_t>(prefixes.size()));
+    }
+    CHECK(drawn.steps[11].num_rows > 8);
+    CHECK(drawn.steps[11].num_rows < 128);
   }
-  CHECK(drawn.num_rows() < 128 * 12);
+  // With resampling, of several sequences: no two rows of the forest are equal.
+  const std::vector<SampleInput> inputs(3, SampleInput{x});
+  for (Trigger trigger : {Trigger::kAlways, Trigger::kEss}) {
+    std::vector<Outcome> outcomes(inputs.size());
+    std::vector<Job> jobs;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      jobs.push_back({&inputs[i], static_cast<int64_t>(i), &outcomes[i]});
+    Recording recording(program);
+    Interpreter(program, parameters, {.particles = 128, .trigger = trigger}).run(jobs, &recording);
+    const Forest& forest = recording.forest;
+    REQUIRE(forest.num_levels() == 13);
+    for (int t = 1; t <= 12; ++t) {
+      std::set<std::pair<RowId, int32_t>> rows;
+      for (RowId row = forest.level_begin(t); row < forest.level_end(t); ++row)
+        rows.emplace(forest.parent(row), forest.tag(row));
+      INFO("step " << t);
+      CHECK(static_cast<RowId>(rows.size()) == forest.level_end(t) - forest.level_begin(t));
+    }
+  }
 }
 
 TEST_CASE("results are the same bits for any threads and batches") {

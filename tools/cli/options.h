@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace scry::cli {
@@ -36,6 +38,41 @@ inline CLI::Option* add_seed(CLI::App& app, uint64_t& seed, const std::string& h
         const bool digits =
             given.find_first_not_of("0123456789") == std::string::npos && given.size() < 20;
         return digits ? std::string() : fmt::format("'{}' is not a number such as 1", given);
+      });
+}
+
+/// `--memory SIZE`: bytes, or with a suffix K, M, G or T.
+inline CLI::Option* add_memory(CLI::App& app, int64_t& bytes) {
+  const auto parse = [](const std::string& given, int64_t& value) {
+    constexpr std::string_view kSuffixes = "KMGT";
+    size_t used = 0;
+    double number = -1;
+    try {
+      number = std::stod(given, &used);
+    } catch (const std::exception&) {
+    }
+    double unit = 1;
+    if (used + 1 == given.size()) {
+      const size_t power = kSuffixes.find(static_cast<char>(std::toupper(given[used])));
+      if (power != std::string_view::npos) {
+        unit = std::pow(1024.0, static_cast<double>(power + 1));
+        ++used;
+      }
+    }
+    const double wanted = number * unit;
+    if (used != given.size() || !(wanted >= 1) || wanted > 1e18) return false;
+    value = static_cast<int64_t>(wanted);
+    return true;
+  };
+  return app
+      .add_option_function<std::string>(
+          "--memory", [&bytes, parse](const std::string& given) { parse(given, bytes); },
+          "Memory to work in, about, such as 500M or 8G; a quarter of the machine's unless given")
+      ->type_name("SIZE")
+      ->check([parse](const std::string& given) {
+        int64_t ignored = 0;
+        return parse(given, ignored) ? std::string()
+                                     : fmt::format("'{}' is not a size such as 500M or 8G", given);
       });
 }
 

@@ -8,6 +8,7 @@
 
 #include "compiler/compile.h"
 #include "runtime/exact.h"
+#include "runtime/memory.h"
 #include "runtime/metrics.h"
 #include "runtime/search.h"
 #include "runtime/workers.h"
@@ -23,7 +24,7 @@
 namespace scry::cli {
 namespace {
 
-constexpr size_t kPart = 2048;  // sequences held in memory at a time
+constexpr size_t kPart = 512;  // sequences held in memory at a time, at most
 
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
@@ -79,32 +80,29 @@ class SampleCommand {
     const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
                        : options_.top == 0 ? SIZE_MAX
                                            : static_cast<size_t>(options_.top);
-    std::vector<SampleResult> all;
-    std::string text;
+    const Style style = options_.output.empty() ? Style::for_stdout() : Style(false);
+    ResultStream output(options_.output);
+    TextTable::Layout layout;
     SampleTotals totals;
-    {
-      ProgressBar bar("sequences", lines.size());
-      for (size_t first = 0; first < lines.size(); first += kPart) {
-        const size_t count = std::min(kPart, lines.size() - first);
-        options_.sampling.progress = [&](size_t done) { bar.show(first + done); };
-        for (SampleResult& result : run_part(std::span(lines).subspan(first, count), first)) {
-          totals.add(result);
-          if (!result.error.empty()) errors_.emplace_back(result.line->line, result.error);
-          if (!as_table) {
-            text += result_json(result, program_.task, options_.method, parameters_origin(), top,
-                                options_.with_steps);
-          } else {
-            if (result.ensemble) result.ensemble->steps.clear();
-            all.push_back(std::move(result));
-          }
-        }
+    ProgressBar bar("sequences", lines.size());
+    for (size_t first = 0, count = 0; first < lines.size(); first += count) {
+      count = count_part(std::span(lines).subspan(first));
+      options_.sampling.progress = [&](size_t done) { bar.show(first + done); };
+      const std::vector<SampleResult> results =
+          run_part(std::span(lines).subspan(first, count), first);
+      std::string text;
+      if (as_table) text = result_table(results, program_.task, top, style, layout);
+      for (const SampleResult& result : results) {
+        totals.add(result);
+        if (!result.error.empty()) errors_.emplace_back(result.line->line, result.error);
+        if (!as_table)
+          text += result_json(result, program_.task, options_.method, parameters_origin(), top,
+                              options_.with_steps);
       }
+      bar.clear();
+      output.write(text);
     }
-    if (as_table) {
-      const bool on_stdout = options_.output.empty();
-      text = result_table(all, program_.task, top, on_stdout ? Style::for_stdout() : Style(false));
-    }
-    write_result(options_.output, text);
+    output.finish();
     report_errors();
     if (options_.with_stats) {
       tell_lines(
@@ -114,6 +112,21 @@ class SampleCommand {
   }
 
  private:
+  /// How many of these lines to sample before their results are written: those whose results a
+  /// quarter of the memory holds.
+  size_t count_part(std::span<const InputLine> lines) const {
+    const int64_t memory = options_.sampling.memory;
+    const double most = static_cast<double>(memory > 0 ? memory : default_memory()) / 4;
+    double bytes = 0;
+    size_t count = 0;
+    for (; count < std::min(kPart, lines.size()); ++count) {
+      const SampleInput input{lines[count].x, lines[count].allowed};
+      bytes += ensemble_bytes(program_, input, options_.sampling) * options_.runs;
+      if (bytes > most && count > 0) break;
+    }
+    return count;
+  }
+
   std::vector<SampleResult> run_part(std::span<const InputLine> lines, size_t first) {
     options_.sampling.first_sequence = static_cast<int64_t>(first);
     std::vector<SampleResult> results(lines.size());
@@ -281,6 +294,7 @@ Action declare_sample(CLI::App& app) {
                               "Limit of exact, viterbi, astar and --kl: rows in memory")
                    ->type_name("N"),
                "a whole number above 0", [](double x) { return x >= 1 && x <= 1e9; });
+  add_memory(app, sampling.memory);
   add_seed(app, sampling.seed, "Seed of the draws, and of fresh parameters");
   add_count(app, "--threads", sampling.threads, 0, "0 for all cores")->capture_default_str();
   add_count(app, "--batch", sampling.batch, 0, "Sequences run together; 0 to choose")

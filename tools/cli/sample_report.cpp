@@ -96,7 +96,7 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
 }
 
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
-                         const Style& style) {
+                         const Style& style, TextTable::Layout& layout) {
   const bool bounds = std::any_of(results.begin(), results.end(), [](const SampleResult& result) {
     return result.ensemble && result.ensemble->certainty == Certainty::kLowerBound;
   });
@@ -140,7 +140,7 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
       first = false;
     }
   }
-  return table.str(style, "");
+  return table.str(style, "", layout);
 }
 
 void SampleTotals::add(const SampleResult& result) {

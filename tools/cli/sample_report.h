@@ -28,9 +28,9 @@ struct SampleResult {
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
                         const char* parameters, size_t top, bool with_steps);
 
-/// A row per tagging, at most `top` of each result.
+/// A row per tagging, at most `top` of each result: the next piece of a table with this layout.
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
-                         const Style& style);
+                         const Style& style, TextTable::Layout& layout);
 
 /// What all runs together did.
 struct SampleTotals {

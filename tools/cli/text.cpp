@@ -74,7 +74,14 @@ void TextTable::add(std::vector<std::string> cells, Look look) {
 }
 
 std::string TextTable::str(const Style& style, std::string_view indent) const {
-  std::vector<int> widths(columns_.size(), 0);
+  Layout layout;
+  return str(style, indent, layout);
+}
+
+std::string TextTable::str(const Style& style, std::string_view indent, Layout& layout) const {
+  const std::vector<int> before = layout.widths;
+  std::vector<int>& widths = layout.widths;
+  widths.resize(columns_.size(), 0);
   std::vector<std::string> headers;
   for (const Column& column : columns_) headers.push_back(column.header);
   for (const Row& row : rows_) {
@@ -95,7 +102,10 @@ std::string TextTable::str(const Style& style, std::string_view indent) const {
     return text.substr(0, text.find_last_not_of(' ') + 1);
   };
   std::string text;
-  if (std::any_of(headers.begin(), headers.end(), [](const auto& h) { return !h.empty(); })) {
+  bool is_new = before.empty();
+  for (size_t i = 0; i < before.size(); ++i) is_new = is_new || (before[i] == 0 && widths[i] > 0);
+  if (is_new &&
+      std::any_of(headers.begin(), headers.end(), [](const auto& h) { return !h.empty(); })) {
     text += std::string(indent) + style.dim(line(headers)) + "\n";
   }
   for (const Row& row : rows_) {

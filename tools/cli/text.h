@@ -50,6 +50,12 @@ class TextTable {
   void add(std::vector<std::string> cells, Look look = Look::kPlain);
   bool empty() const { return rows_.empty(); }
   std::string str(const Style& style, std::string_view indent = "  ") const;
+  /// Of a table that comes in pieces: its columns become wider where they must, but no narrower,
+  /// and only a piece that has something in a new column repeats the headers.
+  struct Layout {
+    std::vector<int> widths;  ///< 0: nothing has stood there yet
+  };
+  std::string str(const Style& style, std::string_view indent, Layout& layout) const;
 
  private:
   struct Row {

@@ -51,9 +51,10 @@ std::vector<NamedProgram> programs(Precision precision, Differentiator different
 
 /// A recorded run over inputs of different lengths, with random weights for its taggings.
 struct Run {
-  Run(const Program& program, const Parameters& parameters, Method method)
-      : interpreter(program, parameters,
-                    {.method = method, .particles = 40, .trigger = Trigger::kNever}),
+  Run(const Program& program, const Parameters& parameters, Method method, int64_t memory = 0)
+      : interpreter(
+            program, parameters,
+            {.method = method, .particles = 40, .trigger = Trigger::kNever, .memory = memory}),
         recording(program) {
     for (const int length : kLengths)
       xs.push_back(with_end(random_input(program.task, length, 5), program.task.x));
@@ -198,4 +199,31 @@ TEST_CASE("given taggings are a forest of one path each, with the scores of Repl
     INFO(named.name);
     CHECK(difference(by_forest, by_replay, program, false) <= 1e-10);
   }
+}
+
+TEST_CASE("logits that memory had no room for are computed again, to the same bits") {
+  const Program program = compile(lesson_03(), {.differentiator = Differentiator::kAdjoint});
+  const Parameters parameters = Parameters::fresh(program, 4);
+  const auto gradient = [&](int64_t memory, int64_t& recorded) {
+    const Run run(program, parameters, Method::kSmooth, memory);
+    recorded = 0;
+    for (const Recording::Logits& logits : run.recording.logits) recorded += logits.num_rows;
+    BatchGradient batch_gradient(program, parameters);
+    ForestGradient forest_gradient(program, parameters, batch_gradient);
+    Gradients gradients(program);
+    batch_gradient.begin(run.interpreter.batch());
+    forest_gradient.add_proposal_gradient(run.interpreter.batch(), run.recording, run.weights,
+                                          batch_gradient, gradients);
+    batch_gradient.finish_lookahead(gradients);
+    std::vector<double> values;
+    for (int64_t k = 0; k < gradients.values.size(); ++k) values.push_back(gradients.values.get(k));
+    return values;
+  };
+  int64_t all = 0, some = 0, none = 0;
+  const std::vector<double> expected = gradient(0, all);
+  CHECK((gradient(2000, some) == expected));
+  CHECK((gradient(1, none) == expected));
+  CHECK(some < all);
+  CHECK(some > 0);
+  CHECK(none == 0);
 }
