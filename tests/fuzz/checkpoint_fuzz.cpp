@@ -1,9 +1,7 @@
 #include <algorithm>
 
-#include "runtime/fnv_hash.h"
-#include "runtime/safetensors.h"
+#include "runtime/parameters_file.h"
 #include "runtime/train/checkpoint.h"
-#include "runtime/train/run_record.h"
 #include "tests/fuzz/reader_fuzz.h"
 #include "tests/support/fake_training.h"
 
@@ -22,10 +20,7 @@ const RunIdentity& identity() {
 
 /// With the checksum that its content has, as else nothing is looked at but the checksum.
 std::string signed_bytes(TensorFile file) {
-  file.metadata.erase("scry.checksum");
-  FnvHash hash;
-  hash.add(to_bytes(file));
-  file.metadata["scry.checksum"] = hash_text(hash.value());
+  add_checksum(file);
   return to_bytes(file);
 }
 

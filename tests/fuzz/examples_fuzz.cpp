@@ -39,7 +39,7 @@ void check_inputs(const std::vector<InputLine>& lines, const Task& task, bool co
 
 /// How a file is read; the input's first byte chooses. A new format is a new line here.
 using Format = void (*)(const std::string& path, const Task& task);
-constexpr std::array<Format, 3> kFormats{
+constexpr std::array<Format, 6> kFormats{
     [](const std::string& path, const Task& task) {
       check_examples(read_examples(path, task), task);
     },
@@ -48,6 +48,15 @@ constexpr std::array<Format, 3> kFormats{
     },
     [](const std::string& path, const Task& task) {
       check_inputs(read_inputs(path, task, true), task, true);
+    },
+    [](const std::string& path, const Task& task) {
+      check_examples(read_examples(path, task, {FileLayout::kConll}), task);
+    },
+    [](const std::string& path, const Task& task) {
+      check_inputs(read_inputs(path, task, true, {FileLayout::kConll}), task, true);
+    },
+    [](const std::string& path, const Task& task) {
+      check_examples(read_examples(path, task, {FileLayout::kConll, 2, 4}), task);
     },
 };
 

@@ -5,6 +5,7 @@
 using namespace scry;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  constexpr int64_t kUpdates = 6;  // of an epoch, as the seeds have
   static const Program program = test::fake_program();
   static const RunIdentity identity = test::fake_identity(program, {});
   static const std::string options = options_json(program, identity.options);
@@ -16,11 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   });
   const TrainState start(program, Parameters::fresh(program, 1));
   TrainState state = start;
-  if (test::is_read([&] { read_training(text, state); })) {
-    const std::string written = training_json(identity, state);
+  if (test::is_read([&] { read_training(text, kUpdates, state); })) {
+    const std::string written = training_json(program, identity, state);
     TrainState again = start;
-    read_training(written, again);
-    test::demand(training_json(identity, again) == written, "a record comes back");
+    read_training(written, kUpdates, again);
+    test::demand(training_json(program, identity, again) == written, "a record comes back");
   }
   return 0;
 }
