@@ -25,8 +25,11 @@ void print_tagging(const char* label, const Task& task, std::span<const int32_t>
 // A row of the table: log Ẑ, the effective sample size, how many distinct taggings there are, how
 // many distinct prefixes were computed for them, and how far p̂ is from p (sec:metrics).
 Ensemble show(const char* method, Ensemble e, double log_z) {
-  const bool sampled = e.info.particles > 0;  // else there is no sample size
-  const std::string error = e.log_z_error ? fmt::format("± {:.4f}", *e.log_z_error) : "≤ log Z";
+  const bool sampled = e.info.particles > 0;                // else there is no sample size
+  const bool spread = e.certainty != Certainty::kNoSpread;  // equal weights have no error bar
+  const std::string error = !e.log_z_error ? "≤ log Z"
+                            : spread       ? fmt::format("± {:.4f}", *e.log_z_error)
+                                           : "± ?";
   fmt::print("{:24}{:>9.4f} {:9}{:>6}{:>10}{:>10}{:>9.2f}\n", method, e.log_z, error,
              sampled ? fmt::format("{:.1f}", e.ess()) : "", e.size(), e.num_rows(),
              to_bits(kl_divergence(e, log_z)));

@@ -34,8 +34,8 @@ class Run {
   }
   ShardedObjective make_likelihood() {
     if (state_.likelihood == Likelihood::kAuto) {
-      state_.likelihood =
-          choose_likelihood(program_, state_.parameters, train_.examples, options_.likelihood, hooks_);
+      state_.likelihood = choose_likelihood(program_, state_.parameters, train_.examples,
+                                            options_.likelihood, hooks_);
     }
     const bool is_joint = state_.likelihood == Likelihood::kJoint;
     return make_objective([this, is_joint](const Parameters& parameters) {

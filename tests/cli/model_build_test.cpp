@@ -45,26 +45,27 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
   // The options stand on both sides of the model file.
   const std::string score = "scry score --seed 3 models/bigram.cpp --input in.tsv";
 
+  const std::string random = "scry: there is no --params: the weights are random, of seed 3\n";
   const auto first = box.program(score);
   CHECK(first.exit_code == 0);
-  CHECK(first.err == building);
+  CHECK(first.err == building + random);
   REQUIRE(lines_of(first.out).size() == 2);
   CHECK(lines_of(first.out)[0] == "x\ty\tG_T");  // there is no proposal
 
   const auto again = box.program(score);
-  CHECK(again.err.empty());
+  CHECK(again.err == random);
   CHECK(again.out == first.out);
   CHECK(box.program("scry graph models/bigram.cpp --stage score --format=json").err.empty());
 
   test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 2;\n");
   const auto changed = box.program(score);
   CHECK(changed.exit_code == 0);
-  CHECK(changed.err == building);
+  CHECK(changed.err == building + random);
   CHECK(changed.out != first.out);
 
   test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 1;\n");
   const auto back = box.program(score);
-  CHECK(back.err.empty());
+  CHECK(back.err == random);
   CHECK(back.out == first.out);
   CHECK(built_programs(box).size() == 2);
 }
@@ -152,7 +153,7 @@ struct Bad : Model {
   Linear layer;
   explicit Bad(const Task& task)
       : Model(task, state("h", 3)),
-        v(param("v", {2}, Init::normal(1))),
+        v(param("v", {2}, is("root") ? Init::fill(0) : Init::normal(1))),
         layer(*this, "layer", 4, 1) {
     if (is("name")) param("v", {2}, Init::normal(1));  // name
   }
@@ -172,6 +173,7 @@ struct Bad : Model {
       const Sym n = clamp(min(y, 1) + max(0, x) - x.position(), 0, 1);
       return {.score = select(n == y, v[n], 0.0), .state = {s["h"]}};
     }
+    if (is("root")) return {.score = sqrt(v)[y], .state = {s["h"]}};
     if (is("gradient")) return {.score = stop_gradient(v)[y], .state = {s["h"]}};
     return {.score = v[y], .state = {s["h"]}};
   }
@@ -223,8 +225,15 @@ TEST_CASE("every mistake in a model file is one line that starts with its place"
              Catch::Contains("SCRY_MODEL() threw an exception: no data"));
   CHECK(box.program("scry graph 'my models/bad.cpp'", "MISTAKE=nothing").err ==
         "my models/bad.cpp: its SCRY_MODEL() returns no model\n");
-  const auto wrong = box.program("scry check --lengths 1-2 'my models/bad.cpp'",
-                                 "SCRY_ENZYME=off MISTAKE=gradient");
+  const auto stopped = box.program("scry check --lengths 1-2 'my models/bad.cpp'",
+                                   "SCRY_ENZYME=off MISTAKE=gradient");
+  CHECK(stopped.exit_code == 0);
+  CHECK(stopped.err.empty());
+  CHECK(stopped.out.find("stop_gradient: what it stops is held still") != std::string::npos);
+  CHECK(lines_of(stopped.out).back().starts_with("all gradients agree"));
+  // A root of 0 has no slope: half of the points of a finite difference are NaN.
+  const auto wrong =
+      box.program("scry check --lengths 1-2 'my models/bad.cpp'", "SCRY_ENZYME=off MISTAKE=root");
   CHECK(wrong.exit_code == 1);
   CHECK(wrong.err.empty());
   REQUIRE(wrong.out.find("WRONG") != std::string::npos);
