@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstdio>
 
-#include "build_id.h"
 #include "compiler/cache.h"
 #include "compiler/enzyme.h"
 #include "compiler/hold_stopped.h"
 #include "compiler/jit.h"
 #include "compiler/stages.h"
+#include "source_id.h"
 
 namespace scry {
 namespace {
@@ -89,7 +89,7 @@ class Compiler {
       parts.push_back(scan.direction == Direction::kLeftToRight ? "scan" : "scan back");
     const std::string features = host_features();
     return {cache_key(parts),
-            cache_key(std::vector<std::string>{kBuildId, llvm_version(), enzyme_id_}),
+            cache_key(std::vector<std::string>{kCompilerId, llvm_version(), enzyme_id_}),
             fmt::format("{} {}", host_cpu(), cache_key({&features, 1}).substr(0, 16))};
   }
 

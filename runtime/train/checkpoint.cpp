@@ -96,7 +96,7 @@ class CheckpointReader {
       fail("its run has gradients by {}, not {}; use that again, or {}", quote(head.differentiator),
            quote(program_.differentiator), advice);
     }
-    if (head.build != program_.origin.build)
+    if (head.build != describe_build(program_))
       fail("its run is of another build of Scry; {}", advice);
     if (head.model != program_.origin.model) {
       fail("its run is of another model, or of this one before it was changed; {}", advice);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "runtime/quote.h"
+#include "source_id.h"
 
 namespace scry {
 namespace {
@@ -252,6 +253,10 @@ std::string find_difference(const std::string& theirs, const std::string& ours) 
 
 std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
+std::string describe_build(const Program& program) {
+  return fmt::format("{}-{:.16}", program.origin.build, kRuntimeId);
+}
+
 std::string training_json(const Program& program, const RunIdentity& identity,
                           const TrainState& state) {
   Writer writer;
@@ -260,7 +265,7 @@ std::string training_json(const Program& program, const RunIdentity& identity,
   writer.json["goal"] = identity.goal;
   writer.json["data_hash"] = hash_text(identity.data_hash);
   writer.json["differentiator"] = program.differentiator;
-  writer.json["build"] = program.origin.build;
+  writer.json["build"] = describe_build(program);
   writer.json["model"] = program.origin.model;
   writer.json["machine"] = program.origin.machine;
   return writer.json.dump();

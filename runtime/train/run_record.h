@@ -13,6 +13,9 @@ std::string options_json(const Program& program, const TrainOptions& options);
 /// Throws Error if the text is no such JSON.
 std::string find_difference(const std::string& theirs, const std::string& ours);
 
+/// Tells the build of Scry that a program was compiled and is trained by from others.
+std::string describe_build(const Program& program);
+
 /// The run's goal, data, maker and progress.
 std::string training_json(const Program& program, const RunIdentity& identity,
                           const TrainState& state);

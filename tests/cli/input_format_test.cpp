@@ -107,7 +107,8 @@ TEST_CASE("the source separator reads words without their end, and prints them w
       "lesson_05_source_separation sample --method exact --format jsonl --precision double "
       "--input in");
   CHECK(result.exit_code == 1);
-  CHECK(result.err == "in:4: step 2: '<eos>' ends a sequence and cannot stand before its end\n");
+  CHECK(lines_of(result.err).back() ==
+        "in:4: step 2: '<eos>' ends a sequence and cannot stand before its end");
   const std::vector<std::string> lines = lines_of(result.out);
   REQUIRE(lines.size() == 4);
   const json first = json::parse(lines[0]), same = json::parse(lines[1]),

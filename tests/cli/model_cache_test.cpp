@@ -27,6 +27,8 @@ SCRY_MODEL() { return {std::make_shared<Unigram>(Task{Alphabet::of("a b"), Alpha
 )";
 const std::string kGraph = "scry graph m.cpp --stage score";
 const std::string kBuilding = "scry: building m.cpp …\n";
+const std::string kRandomWeights =
+    "scry: there is no --params: the weights are random, of seed 1\n";
 
 struct ModelBox : Sandbox {
   ModelBox() { test::write_text(path("m.cpp"), kModel); }
@@ -116,10 +118,11 @@ TEST_CASE("a cache that others can write to is told of in one line, and nothing 
     CAPTURE(result.err);
     CHECK(result.exit_code == 0);
     CHECK(lines_of(result.out).size() == 2);
-    REQUIRE(lines_of(result.err).size() == 2);
+    REQUIRE(lines_of(result.err).size() == 3);
     CHECK(lines_of(result.err)[0].find("is not used, as it can be written by others (mode 0777)") !=
           std::string::npos);
     CHECK(lines_of(result.err)[1] + "\n" == kBuilding);
+    CHECK(lines_of(result.err)[2] + "\n" == kRandomWeights);
     CHECK(test::read_file(program) == "#!/bin/sh\necho planted\n");
     chmod(folder.c_str(), 0700);
   }
@@ -164,7 +167,8 @@ TEST_CASE("a cache that is no folder is told of in one line, and the command suc
   test::write_text(box.path("in.tsv"), "a b\t0 1\n");
   const auto result = box.program("scry score m.cpp --input in.tsv");
   CHECK(result.exit_code == 0);
-  REQUIRE(lines_of(result.err).size() == 2);
+  REQUIRE(lines_of(result.err).size() == 3);
+  CHECK(lines_of(result.err)[2] + "\n" == kRandomWeights);
   CHECK(lines_of(result.err)[0].find("cannot be written (Not a directory)") != std::string::npos);
   CHECK(test::read_file(box.cache()) == "a file");
 }
@@ -197,7 +201,7 @@ TEST_CASE("a complete cache that cannot be written is used") {
   const auto result =
       box.run("sh -c '" + as_user + SCRY_BIN_DIR "/" + score + "'", "SCRY_ENZYME=off");
   CHECK(result.exit_code == 0);
-  CHECK(result.err.empty());
+  CHECK(result.err == kRandomWeights);
   CHECK(result.out == first.out);
   for (const fs::path& folder : {box.path(""), box.models(), box.cache()}) {
     chmod(folder.c_str(), 0755);

@@ -97,7 +97,9 @@ TEST_CASE("a fault in the data is one line with its place, before anything is wr
       {"1 2\tC H\n\nQQ 2\tC H\n", "in.tsv:3: 'QQ' is not in the input alphabet"},
       {"1 2\tC X\n", "in.tsv:1: 'X' is not in the output alphabet"},
       {"1 2 C H\n", "in.tsv:1: there is no tab between symbols and tags"},
-      {"1\tC\tH\n", "in.tsv:1: there is more than one tab; a line is symbols, a tab, and tags"},
+      {"1\tC\tH\n",
+       "in.tsv:1: there is more than one tab; a line is symbols, a tab, and tags (columns are read "
+       "by --input-format conll)"},
       {"1 \x01\x1b[2J\tC C\n", "in.tsv:1: '\\x01\\x1b[2J' is not in the input alphabet"},
       {"\n", "in.tsv: there is no example in it"},
       {"", "in.tsv: there is no example in it"},

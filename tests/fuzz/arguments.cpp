@@ -89,6 +89,7 @@ class Fuzzer {
     ChildOptions options = streams();
     if (dice.chance(50)) options.in = here_.file("train.tsv");
     if (dice.chance(10)) options.out = kFull;
+    if (dice.chance(5)) options.err = kFull;
     shown_ = fmt::format("{} {} <{}{}{}", fs::path(program.path).filename().string(),
                          fmt::join(shown(words), " "), fs::path(options.in).filename().string(),
                          options.out == kFull ? " >/dev/full" : "",
@@ -138,7 +139,7 @@ class Fuzzer {
     if (program.commands.size() < 5 || num_options < 50)
       throw std::runtime_error(program.path + ": its help cannot be read");
     if (!program.takes_model) {
-      help({"init", "-o", "init.safetensors"});
+      help({"init", "--overwrite", "-o", "init.safetensors"});
       params_[program.path] = read_bytes(here_.file("init.safetensors"));
     }
   }

@@ -70,8 +70,11 @@ class CommandLine {
       : program_(std::move(program)), make_model_(make_model), app_(describe(), program_) {
     app_.set_version_flag("--version", fmt::format("scry {}", version()));
     app_.require_subcommand(1);
-    app_.footer(
-        fmt::format("Each command has a --help of its own, such as {} graph --help.", program_));
+    app_.footer(fmt::format(
+        "Each command has a --help of its own, such as {} graph --help. What model files can\n"
+        "use is in docs/reference.md, what is printed in docs/output.md, and files of\n"
+        "sequences in docs/files.md.",
+        program_));
     for (const Command& command : kCommands) add(command);
     help_ = app_.add_subcommand("help", "Show the help of a command");
     help_->add_option("COMMAND", helped_, "Of which")->type_name("NAME");

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <string>
 
 #include "runtime/parameters_file.h"
+#include "tools/cli/output_file.h"
 
 namespace scry::cli {
 
@@ -26,7 +26,7 @@ inline Parameters parameters_of(const Program& program, const std::string& path,
 /// is no answer about data. Call it when all that was given has been read.
 inline void tell_of_random(const Program& program, const std::string& path, uint64_t seed) {
   if (!path.empty() || program.params.empty()) return;
-  fmt::print(stderr, "scry: there is no --params: the weights are random, of seed {}\n", seed);
+  tell(fmt::format("scry: there is no --params: the weights are random, of seed {}", seed));
 }
 
 }  // namespace scry::cli

@@ -1,4 +1,4 @@
-# cmake -D ROOT=... -D INPUTS=file -D OUT=build_id.h -P BuildId.cmake
+# cmake -D ROOT=... -D INPUTS=file -D NAME=kName -D OUT=source_id.h -P SourceId.cmake
 # Names and contents are hashed, not times or places: equal sources share one kernel cache.
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,6 +11,6 @@ string(SHA256 id "${digest}")
 file(WRITE ${OUT} "#pragma once
 
 namespace scry {
-inline constexpr char kBuildId[] = \"${id}\";
+inline constexpr char ${NAME}[] = \"${id}\";
 }  // namespace scry
 ")
