@@ -96,6 +96,36 @@ TEST_CASE("options reach the sampler, and the seed decides") {
   CHECK(field("--kl --max-rows 10", "offset_kl_bits").get<double>() >= 0);
 }
 
+TEST_CASE("searches find the same taggings, to the bit, on any number of threads") {
+  const Sandbox box;
+  const std::string symbols[] = {"1", "2", "3"};
+  std::string input;
+  for (size_t line = 0; line < 40; ++line) {
+    for (size_t t = 0; t <= line % 13; ++t) input += symbols[(line * 7 + t * t) % 3] + " ";
+    input += "\n";
+  }
+  write_text(box.path("in.txt"), input);
+  for (const std::string method : {"viterbi", "astar"}) {
+    const auto run = [&](const std::string& threads) {
+      const auto result =
+          box.program(kHmm + "--format jsonl --method " + method + " --threads " + threads);
+      REQUIRE(result.exit_code == 0);
+      return result.out;
+    };
+    const std::string alone = run("1");
+    REQUIRE(lines_of(alone).size() == 40);
+    for (const std::string& line : lines_of(alone)) {  // taggings are compared, not complaints
+      const json record = json::parse(line);
+      CHECK(record["error"].is_null());
+      CHECK(record["optimal"] == true);
+      REQUIRE(record["sequences"].size() == 1);
+      CHECK(record["sequences"][0]["tags"].size() == record["length"].get<size_t>());
+      CHECK(record["sequences"][0]["log_score"].is_number());
+    }
+    for (const char* threads : {"2", "4"}) CHECK(run(threads) == alone);
+  }
+}
+
 TEST_CASE("parameters come from a file where one is given") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2 3\n");
