@@ -37,7 +37,6 @@ SampleOptions settle_options(SampleOptions options) {
 Interpreter::Interpreter(const Program& program, const Parameters& parameters,
                          const SampleOptions& options, Workers* workers)
     : program_(program),
-      parameters_(parameters),
       options_(settle_options(options)),
       workers_(workers),
       encoder_(program, parameters),

@@ -76,7 +76,6 @@ class Interpreter {
   static void fail(Member& member, const SamplingError& error);
 
   const Program& program_;
-  const Parameters& parameters_;
   SampleOptions options_;
   Workers* workers_;
   std::vector<Stepper> steppers_;  // one per worker
