@@ -123,7 +123,7 @@ TEST_CASE("Windows' line ends, a byte order mark and a missing last line end are
   CHECK(read("\xef\xbb\xbf"
              "a b\tX Y\r\r\n") == List{"a b/X Y@1"});
   CHECK(read("\xff\xfe\tX\n\x80\tY\n\nz\tZ\n").size() == 2);
-  CHECK(read(std::string("a\0b\tX\nc\tY\n\nd\tZ", 17)).size() == 2);
+  CHECK(read(std::string("a\0b\tX\nc\tY\n\nd\tZ", 14)).size() == 2);
 }
 
 TEST_CASE("a file without a sequence is an error") {

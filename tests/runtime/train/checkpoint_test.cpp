@@ -333,6 +333,7 @@ TEST_CASE("a checkpoint of another format is refused, and what forges one is fou
     REQUIRE(text.find(from) != std::string::npos);
     text.replace(text.find(from), from.size(), to);
   };
+  const std::string build = "\"build\":\"" + describe_build(program) + "\"";
   CHECK(with([](TensorFile&) {}).empty());
   CHECK(with([&](TensorFile& file) {
           replace(file.metadata["scry.training"], "\"format\":2", "\"format\":3");
@@ -341,8 +342,12 @@ TEST_CASE("a checkpoint of another format is refused, and what forges one is fou
           replace(file.metadata["scry.training"], "\"format\":2,", "");
         }).starts_with("its run is of another version of Scry (format 1, not 2); start a new"));
   CHECK(with([&](TensorFile& file) {
-          replace(file.metadata["scry.training"], "\"build\":\"\"", "\"build\":7");
+          replace(file.metadata["scry.training"], build, "\"build\":7");
         }) == "the checkpoint is damaged (a value of another kind)");
+  CHECK(with([&](TensorFile& file) {  // such as by a trainer that was changed since
+          replace(file.metadata["scry.training"], build, "\"build\":\"-0123456789abcdef\"");
+        })
+            .starts_with("its run is of another build of Scry; start a new"));
   CHECK(with([&](TensorFile& file) {
           for (Tensor& tensor : file.tensors) {
             if (tensor.name == "train.second.model.b") tensor.bytes[3] = '\x80';  // its sign
