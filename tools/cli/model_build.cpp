@@ -55,6 +55,7 @@ class BuildFolder {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
+  const std::string& path() const { return path_; }
   std::string program() const { return path_ + "/program"; }
   std::string rule() const { return path_ + "/rule"; }
   /// The program, which outlives its name.
@@ -176,7 +177,7 @@ class ModelBuilder {
     command.insert(command.end(), conf_.libs.begin(), conf_.libs.end());
     command.insert(command.end(), {"-o", place.program()});
 
-    const ProcessResult result = run_process(command);
+    const ProcessResult result = run_process(command, place.path());
     if (result.exit_code == 0) return;
     for (const int interrupt : {SIGINT, SIGQUIT}) {
       if (result.exit_code != 128 + interrupt) continue;

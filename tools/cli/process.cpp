@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 
 #include "dsl/error.h"
 
@@ -19,10 +20,14 @@ namespace scry::cli {
 namespace {
 
 /// The environment with LC_ALL=C, as others read the program's messages by their English words.
-std::vector<std::string> plain_environment() {
+std::vector<std::string> make_environment(const std::string& temporaries) {
   std::vector<std::string> variables{"LC_ALL=C"};
+  if (!temporaries.empty()) variables.push_back("TMPDIR=" + temporaries);
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    if (std::strncmp(*variable, "LC_ALL=", 7) != 0) variables.emplace_back(*variable);
+    const std::string_view text = *variable;
+    const bool is_replaced =
+        text.starts_with("LC_ALL=") || (!temporaries.empty() && text.starts_with("TMPDIR="));
+    if (!is_replaced) variables.emplace_back(text);
   }
   return variables;
 }
@@ -77,7 +82,7 @@ class InterruptsIgnored {
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& argv) {
+ProcessResult run_process(const std::vector<std::string>& argv, const std::string& temporaries) {
   const InterruptsIgnored interrupts;
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -93,7 +98,7 @@ ProcessResult run_process(const std::vector<std::string>& argv) {
   const sigset_t signals = interrupts.for_others();
   posix_spawnattr_setsigdefault(&attributes, &signals);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  std::vector<std::string> arguments = argv, variables = plain_environment();
+  std::vector<std::string> arguments = argv, variables = make_environment(temporaries);
   pid_t child = 0;
   const int problem = posix_spawnp(&child, argv.front().c_str(), &actions, &attributes,
                                    pointers(arguments).data(), pointers(variables).data());

@@ -13,7 +13,9 @@ struct ProcessResult {
 
 /// Runs argv[0] (a path, or a name in $PATH) to its end, with messages in plain English and no
 /// input. The terminal's interrupt ends that program and not this one, which may have to clear up
-/// first. Throws Error if the system has no more processes or pipes.
-ProcessResult run_process(const std::vector<std::string>& argv);
+/// first. `temporaries` is the folder for its temporary files, if not the usual one. Throws Error
+/// if the system has no more processes or pipes.
+ProcessResult run_process(const std::vector<std::string>& argv,
+                          const std::string& temporaries = "");
 
 }  // namespace scry::cli
