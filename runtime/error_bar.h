@@ -39,7 +39,8 @@ struct ErrorBar {
 };
 
 /// The bar, widened for what the sample is worth, and what it is worth. Where it says kEstimate,
-/// ±1.96 bars hold log Z in 90 to 96 % of runs for M ≥ 16, 87 to 95 % for M = 8 (docs/output.md).
+/// ±1.96 bars hold log Z in 90 to 98 % of runs for M ≥ 16 on models that are not very peaked, in
+/// fewer for M = 8 and at least 84 % (docs/output.md).
 ErrorBar judge(const RunEvidence& evidence);
 
 }  // namespace scry

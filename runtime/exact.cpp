@@ -6,6 +6,7 @@
 
 #include "runtime/check_input.h"
 #include "runtime/end_of_sequence.h"
+#include "runtime/memory.h"
 #include "runtime/search.h"
 #include "runtime/workers.h"
 
@@ -50,20 +51,25 @@ std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
   Workers workers(options.threads);
   std::mutex mutex;
   size_t num_done = 0;
-  workers.for_each(static_cast<int64_t>(inputs.size()), [&](int, int64_t i) {
+  const auto num_inputs = static_cast<int64_t>(inputs.size());
+  run_in_memory(workers, num_inputs, options.memory, [&](int64_t i, int64_t bytes) {
     SampleOptions mine = options;
+    mine.memory = bytes;
     mine.threads = workers.size() > 1 && inputs.size() > 1 ? 1 : options.threads;
     mine.first_sequence += i;
     mine.progress = {};
     Outcome& outcome = outcomes[static_cast<size_t>(i)];
+    outcome.error.reset();
     try {
       outcome.ensemble = answer(program, parameters, inputs[static_cast<size_t>(i)], mine);
     } catch (const SamplingError& error) {
       outcome.error = error;
     }
+    if (outcome.error && outcome.error->trouble() == Trouble::kTooMuchMemory) return false;
     const std::lock_guard lock(mutex);
     ++num_done;
     if (options.progress) options.progress(num_done);
+    return true;
   });
   return outcomes;
 }

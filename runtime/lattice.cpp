@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/check_score.h"
+#include "runtime/memory.h"
 #include "runtime/stepper.h"
 
 namespace scry {
@@ -69,15 +70,17 @@ class StateNumbers {
 class LatticeBuilder {
  public:
   LatticeBuilder(const Program& program, const Parameters& parameters, const SampleInput& input,
-                 int64_t sequence, int64_t max_rows)
+                 int64_t sequence, int64_t max_rows, int64_t memory)
       : program_(program),
         input_(input),
         sequence_(sequence),
         max_rows_(std::min(max_rows, int64_t{std::numeric_limits<int32_t>::max()})),
+        memory_(memory > 0 ? memory : default_memory()),
         batch_(program, parameters, std::span(&input.x, 1), false),
         stepper_(program, parameters),
         cells_(program),
         rows_(program, program.state),
+        next_(program, program.state),
         parents_(program, program.state),
         children_(program, program.state),
         numbers_(program.state) {}
@@ -88,6 +91,7 @@ class LatticeBuilder {
     rows_.copy_row(0, batch_.start(), 0);
     for (int step = 1; step <= batch_.max_length(); ++step) {
       count_rows(step);
+      check_memory(step);
       add_arcs(step);
       if (step < batch_.max_length()) follow_arcs(step);
     }
@@ -104,6 +108,23 @@ class LatticeBuilder {
                                     max_rows_));
   }
 
+  /// The step's arcs count as if no tag were forbidden.
+  void check_memory(int step) const {
+    const double num_cells =
+        static_cast<double>(rows_.num_rows()) * static_cast<double>(program_.num_tags());
+    const double made = static_cast<double>(num_arcs_) * kArcBytes, more = num_cells * kArcBytes;
+    const double scores = num_cells * static_cast<double>(program_.real_size());
+    if (made + more + scores <= static_cast<double>(memory_)) return;
+    const double in_all = made + (batch_.max_length() - step + 1) * more + scores;
+    throw SamplingError(
+        Trouble::kTooMuchMemory, sequence_, step,
+        fmt::format("{} states with {} tags may need about {} in all {} steps, and {} are allowed; "
+                    "allow more (--memory {}), or sample by a particle method",
+                    rows_.num_rows(), program_.num_tags(), format_memory(in_all),
+                    batch_.max_length(), format_memory(static_cast<double>(memory_)),
+                    suggest_memory(in_all)));
+  }
+
   /// Rows that all belong to the batch's one sequence.
   PrefixRows of_sequence(const StateRows& rows) {
     sequences_.assign(static_cast<size_t>(rows.num_rows()), 0);
@@ -117,6 +138,7 @@ class LatticeBuilder {
     stepper_.score(batch_, step, of_sequence(rows_), 0, num_rows, cells_);
     LatticeStep& made = lattice_.steps.emplace_back();
     made.first_arc.push_back(0);
+    made.arcs.reserve(static_cast<size_t>(num_rows * num_tags));
     for (int64_t row = 0; row < num_rows; ++row) {
       for (int32_t tag = 0; tag < num_tags; ++tag) {
         if (!input_.allowed.allows(step, tag)) continue;
@@ -127,44 +149,58 @@ class LatticeBuilder {
       }
       made.first_arc.push_back(static_cast<int64_t>(made.arcs.size()));
     }
+    num_arcs_ += static_cast<int64_t>(made.arcs.size());
     if (made.arcs.empty()) {
       throw SamplingError(Trouble::kNoMass, sequence_, step,
                           "no tagging up to here has a score above -inf");
     }
   }
 
-  /// Merges the states that the arcs lead to, and makes them the rows of the next step.
+  /// Merges the states that the arcs lead to, and makes them the rows of the next step. In parts,
+  /// as most of the states are equal and need not be in memory at once.
   void follow_arcs(int step) {
+    constexpr int64_t kPart = 1 << 16;
     LatticeStep& made = lattice_.steps.back();
     const auto num_arcs = static_cast<int64_t>(made.arcs.size());
-    parents_.resize(num_arcs);
-    children_.resize(num_arcs);
-    tags_.clear();
-    for (int64_t row = 0; row < made.num_rows(); ++row) {
-      for (const Arc& arc : made.arcs_from(row)) {
-        parents_.copy_row(static_cast<int64_t>(tags_.size()), rows_, row);
-        tags_.push_back(arc.tag);
+    numbers_.clear();
+    next_.resize(0);
+    size_t row = 0;
+    for (int64_t first = 0; first < num_arcs; first += kPart) {
+      const std::span part = std::span(made.arcs).subspan(
+          static_cast<size_t>(first), static_cast<size_t>(std::min(kPart, num_arcs - first)));
+      const auto count = static_cast<int64_t>(part.size());
+      parents_.resize(count);
+      children_.resize(count);
+      tags_.clear();
+      for (int64_t i = 0; i < count; ++i) {
+        while (first + i >= made.first_arc[row + 1]) ++row;
+        parents_.copy_row(i, rows_, static_cast<int64_t>(row));
+        tags_.push_back(part[static_cast<size_t>(i)].tag);
+      }
+      stepper_.advance(batch_, step, of_sequence(parents_), tags_, 0, count, children_);
+      for (int64_t i = 0; i < count; ++i) {
+        const int32_t num_before = numbers_.size(), to = numbers_.add(children_, i);
+        if (to == num_before) {
+          next_.resize(numbers_.size());
+          next_.copy_row(to, children_, i);
+        }
+        part[static_cast<size_t>(i)].to = to;
       }
     }
-    stepper_.advance(batch_, step, of_sequence(parents_), tags_, 0, num_arcs, children_);
-    numbers_.clear();
-    rows_.resize(num_arcs);
-    for (int64_t a = 0; a < num_arcs; ++a) {
-      const int32_t num_before = numbers_.size(), to = numbers_.add(children_, a);
-      if (to == num_before) rows_.copy_row(to, children_, a);
-      made.arcs[static_cast<size_t>(a)].to = to;
-    }
-    rows_.resize(numbers_.size());
+    std::swap(rows_, next_);
   }
+
+  /// What PathSampler keeps of an arc is counted in.
+  static constexpr double kArcBytes = sizeof(Arc) + sizeof(double);
 
   const Program& program_;
   const SampleInput& input_;
-  const int64_t sequence_, max_rows_;
-  int64_t num_rows_ = 0;
+  const int64_t sequence_, max_rows_, memory_;
+  int64_t num_rows_ = 0, num_arcs_ = 0;  // of all steps
   const Batch batch_;
   Stepper stepper_;
   Cells cells_;
-  StateRows rows_, parents_, children_;
+  StateRows rows_, next_, parents_, children_;
   std::vector<int32_t> sequences_, tags_;
   StateNumbers numbers_;
   Lattice lattice_;
@@ -179,8 +215,9 @@ int64_t Lattice::num_rows() const {
 }
 
 Lattice build_lattice(const Program& program, const Parameters& parameters,
-                      const SampleInput& input, int64_t sequence, int64_t max_rows) {
-  return LatticeBuilder(program, parameters, input, sequence, max_rows).build();
+                      const SampleInput& input, int64_t sequence, int64_t max_rows,
+                      int64_t memory) {
+  return LatticeBuilder(program, parameters, input, sequence, max_rows, memory).build();
 }
 
 }  // namespace scry

@@ -35,8 +35,9 @@ struct Lattice {
 };
 
 /// Of a checked input (check_input.h) and a program with finite states. Throws SamplingError:
-/// kNotANumber, kNoMass, or kTooManyRows if there are more than `max_rows` in all.
+/// kNotANumber, kNoMass, kTooManyRows if there are more than `max_rows` in all, or kTooMuchMemory
+/// if it and what is computed from it would take more than `memory` bytes (0: default_memory()).
 Lattice build_lattice(const Program& program, const Parameters& parameters,
-                      const SampleInput& input, int64_t sequence, int64_t max_rows);
+                      const SampleInput& input, int64_t sequence, int64_t max_rows, int64_t memory);
 
 }  // namespace scry

@@ -113,4 +113,18 @@ double sampling_bytes(const Program& program, const SampleInput& input,
          static_cast<double>(bytes_per_row(program, step)) * kChunkRows;
 }
 
+void run_in_memory(Workers& workers, int64_t count, int64_t memory,
+                   const std::function<bool(int64_t i, int64_t bytes)>& run) {
+  const int64_t all = memory > 0 ? memory : default_memory();
+  const int64_t num_sharing = std::max<int64_t>(1, std::min<int64_t>(workers.size(), count));
+  std::vector<char> is_done(static_cast<size_t>(count));  // bool's bits are not for many threads
+  workers.for_each(count, [&](int, int64_t i) {
+    is_done[static_cast<size_t>(i)] = run(i, all / num_sharing) ? 1 : 0;
+  });
+  if (num_sharing == 1) return;
+  for (int64_t i = 0; i < count; ++i) {
+    if (is_done[static_cast<size_t>(i)] == 0) run(i, all);
+  }
+}
+
 }  // namespace scry

@@ -20,6 +20,7 @@ std::string to_json(const Best& best, const Task& task, const std::string& metho
 struct SearchOptions {
   int64_t sequence = 0;                 ///< its number, for messages
   int64_t max_rows = int64_t{1} << 17;  ///< prefixes or states extended, of all steps, at most
+  int64_t memory = 0;                   ///< viterbi: bytes that it may take; 0: default_memory()
 };
 
 /// Whether all of the model's state is integers, so that equal states can be told and merged.
@@ -27,7 +28,7 @@ bool has_finite_states(const Program& program);
 
 /// The highest-scoring tagging by dynamic programming over the distinct states of each step; of
 /// equal scores (as added from the right) the lexicographically smallest tagging. Throws Error if
-/// the states are not finite, SamplingError as sampling does or past `max_rows`.
+/// the states are not finite, SamplingError as sampling does or past `max_rows` or `memory`.
 Best viterbi(const Program& program, const Parameters& parameters, const SampleInput& input,
              const SearchOptions& options = {});
 
@@ -45,8 +46,8 @@ Best search_best_first(const Program& program, const Parameters& parameters,
 /// distinct states of each step, whatever T is. The ensemble's weights are shares of the draws:
 /// probability(i) is count / M, model_log_probability(i) is log p(y | x) itself. Draw m depends on
 /// (seed, first_sequence, m) alone. Each step's record has its number of states and ess = M. Uses
-/// of `options`: particles, temperature, seed, first_sequence, max_rows (states of all steps, at
-/// most). Throws as viterbi does, and Error if the options make no sense.
+/// of `options`: particles, temperature, seed, first_sequence, memory, max_rows (states of all
+/// steps, at most). Throws as viterbi does, and Error if the options make no sense.
 Ensemble sample_finite(const Program& program, const Parameters& parameters,
                        const SampleInput& input, const SampleOptions& options = {});
 

@@ -63,6 +63,7 @@ class PathSampler {
     const LatticeStep& step = lattice_.steps[t];
     std::vector<double> sums;
     std::vector<double> weights;
+    cumulative_[t].reserve(step.arcs.size());
     for (int64_t row = 0; row < step.num_rows(); ++row) {
       weights.clear();
       for (const Arc& arc : step.arcs_from(row))
@@ -122,8 +123,8 @@ Best viterbi(const Program& program, const Parameters& parameters, const SampleI
   check_finite(program);
   const EndedInputs ended(program.task, std::span(&input, 1));
   check_input(program, ended.front(), options.sequence);
-  const Lattice lattice =
-      build_lattice(program, parameters, ended.front(), options.sequence, options.max_rows);
+  const Lattice lattice = build_lattice(program, parameters, ended.front(), options.sequence,
+                                        options.max_rows, options.memory);
   // The best arc of each row; of equals the first, which has the smallest tag.
   std::vector<std::vector<const Arc*>> choices(lattice.steps.size());
   std::vector<double> later{0.0};  // the best score-to-go of each row
@@ -164,8 +165,8 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
   check_finite(program);
   const EndedInputs ended(program.task, std::span(&input, 1));
   check_input(program, ended.front(), options.first_sequence);
-  const Lattice lattice =
-      build_lattice(program, parameters, ended.front(), options.first_sequence, options.max_rows);
+  const Lattice lattice = build_lattice(program, parameters, ended.front(), options.first_sequence,
+                                        options.max_rows, options.memory);
   const PathSampler sampler(lattice, options.temperature);
   if (!std::isfinite(sampler.log_z()))
     throw Error(fmt::format("scores divided by the temperature {} are too large to add",

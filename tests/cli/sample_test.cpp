@@ -231,6 +231,7 @@ TEST_CASE("options that a method would ignore are refused") {
                               "--method viterbi -M 5",
                               "--method astar --temperature 2",
                               "--method astar --runs 2",
+                              "--method astar --memory 1G",
                               "--method exact --runs 2",
                               "--method exact --resample always",
                               "--method exact --scheme residual",

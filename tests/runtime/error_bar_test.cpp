@@ -72,8 +72,9 @@ TEST_CASE("bars that are not called unreliable hold log Z at about their nominal
       INFO("M = " << particles << ", T = " << length << ": " << tally.held << " of " << tally.bars
                   << " hold; of " << tally.doubtful << " unreliable ones " << tally.doubtful_held);
       REQUIRE(tally.bars > 100);
-      // Nominal are 95 %; a rate of 400 bars is known to 1.1 %.
-      CHECK(tally.rate() >= (particles < 16 ? 0.87 : 0.90));
+      // docs/output.md has 90 % as the least from M = 16 on and 84 % for M = 8, measured on other
+      // models and seeds; a rate of 400 bars is known to 1.8 points at most.
+      CHECK(tally.rate() >= (particles < 16 ? 0.84 : 0.90) - 2 * 0.018);
     }
   }
 }

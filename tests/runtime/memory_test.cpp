@@ -70,3 +70,20 @@ TEST_CASE("a limit for enumeration limits nothing else") {
     CHECK(sample(program, parameters, {x}, options).size() > 1);
   }
 }
+
+TEST_CASE("what a worker's share of the memory does not hold gets all of it, alone") {
+  for (const int threads : {1, 2, 3}) {
+    Workers workers(threads);
+    std::vector<std::vector<int64_t>> given(5);
+    run_in_memory(workers, 5, 600, [&](int64_t i, int64_t bytes) {
+      given[static_cast<size_t>(i)].push_back(bytes);
+      return bytes >= (i == 3 ? 500 : i == 4 ? 1000 : 100);
+    });
+    for (size_t i = 0; i < 5; ++i) {
+      const bool again = threads > 1 && i >= 3;
+      CHECK(given[i].front() == 600 / threads);
+      CHECK(given[i].back() == (again ? 600 : 600 / threads));
+      CHECK(given[i].size() == (again ? 2 : 1));
+    }
+  }
+}

@@ -160,3 +160,22 @@ TEST_CASE("searches stop at their limit and say what to do") {
         "beam");
   CHECK(viterbi(hmm.program, hmm.parameters, {x}, {.max_rows = 11}).num_rows == 11);
 }
+
+TEST_CASE("dynamic programming that memory has no room for says how much it would take") {
+  const ScoredHmm hmm(1);
+  const std::vector<int> x{0, 1, 2, 0, 1, 1};
+  // 2 tags: two arcs at the first step, four at each of the others, of 24 bytes; and 4 scores of 8.
+  const std::string needs =
+      "sequence 5, step 3: 2 states with 2 tags may need about 560 bytes in all 6 steps, and 250 "
+      "bytes are allowed; allow more (--memory 1K), or sample by a particle method";
+  const SamplingError best = trouble_of(
+      [&] { viterbi(hmm.program, hmm.parameters, {x}, {.sequence = 4, .memory = 250}); });
+  CHECK(best.trouble() == Trouble::kTooMuchMemory);
+  CHECK(best.what() == needs);
+  const SamplingError draws = trouble_of([&] {
+    sample_finite(hmm.program, hmm.parameters, {x}, {.first_sequence = 4, .memory = 250});
+  });
+  CHECK(draws.what() == needs);
+  CHECK(viterbi(hmm.program, hmm.parameters, {x}, {.memory = 560}).tags ==
+        viterbi(hmm.program, hmm.parameters, {x}).tags);
+}

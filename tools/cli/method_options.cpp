@@ -53,6 +53,7 @@ constexpr std::array kUses{
     OptionUse{"--kl", kSeveral},
     OptionUse{"--max-rows", kExact | kSearches, "--kl"},
     OptionUse{"--batch", kSamplers | kBeam},
+    OptionUse{"--memory", kSeveral | kViterbi},
 };
 
 std::string names_of(unsigned methods) {

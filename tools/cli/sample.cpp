@@ -178,14 +178,20 @@ class SampleCommand {
   void search(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
     const auto best = options_.method == "viterbi" ? viterbi : search_best_first;
     Workers workers(options_.sampling.threads);
-    workers.for_each(static_cast<int64_t>(inputs.size()), [&](int, int64_t i) {
+    const auto num_inputs = static_cast<int64_t>(inputs.size());
+    std::vector<char> is_bad(inputs.size());  // as it was read
+    for (size_t i = 0; i < results.size(); ++i) is_bad[i] = results[i].error.empty() ? 0 : 1;
+    run_in_memory(workers, num_inputs, options_.sampling.memory, [&](int64_t i, int64_t bytes) {
       SampleResult& result = results[static_cast<size_t>(i)];
-      if (!result.error.empty()) return;
+      if (is_bad[static_cast<size_t>(i)] != 0) return true;
       try {
         result.best = best(program_, parameters_, inputs[static_cast<size_t>(i)],
-                           {result.sequence, options_.sampling.max_rows});
+                           {result.sequence, options_.sampling.max_rows, bytes});
+        result.error.clear();
+        return true;
       } catch (const SamplingError& error) {
         result.error = explain(error);
+        return error.trouble() != Trouble::kTooMuchMemory;
       }
     });
   }

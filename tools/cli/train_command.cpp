@@ -31,19 +31,6 @@ std::vector<Example> read_untagged(const std::string& path, const Task& task,
   return examples;
 }
 
-/// A checkpoint must not get the number of a standard stream that was closed. Writing to such a
-/// stream still fails.
-void hold_standard_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) != -1) continue;
-    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (const int file = open("/dev/null", mode); file >= 0 && file != stream) {
-      dup2(file, stream);
-      close(file);
-    }
-  }
-}
-
 class TrainCommand {
  public:
   TrainCommand(const TrainCommandOptions& options, TrainGoal goal, const Bundle& bundle,
@@ -267,7 +254,6 @@ class TrainCommand {
 
 int run_training(TrainCommandOptions options, TrainGoal goal, const Bundle& bundle,
                  const std::string& program) {
-  hold_standard_streams();
   settle(options);
   return TrainCommand(options, goal, bundle, program).run();
 }
