@@ -11,8 +11,8 @@
 
 #include "compiler/enzyme.h"
 #include "examples/03_stress_tagger.cpp"
-#include "runtime/bound_kernel.h"
-#include "runtime/philox.h"
+#include "runtime/kernels/bound_kernel.h"
+#include "runtime/kernels/philox.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 
 #include "bench/table.h"
 #include "examples/03_stress_tagger.cpp"
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 
 using namespace scry::bench;
 

@@ -14,7 +14,7 @@
 #include "bench/table.h"
 #include "compiler/enzyme.h"
 #include "examples/03_stress_tagger.cpp"
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 #include "runtime/train/train.h"
 
 using namespace scry::bench;

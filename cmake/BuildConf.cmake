@@ -14,7 +14,7 @@ list(APPEND external_libs $<TARGET_FILE:LLVM> -Wl,-rpath,$<TARGET_FILE_DIR:LLVM>
      $<TARGET_FILE:fmt::fmt> ${CMAKE_THREAD_LIBS_INIT})
 
 function(write_conf file include lib_folder)
-  foreach(lib main cli runtime compiler dsl)  # an archive stands before those that it uses
+  foreach(lib main cli runtime compiler dsl base)  # an archive stands before those that it uses
     list(APPEND libs ${lib_folder}/$<TARGET_FILE_NAME:scry_${lib}>)
   endforeach()
   list(APPEND include ${fmt_include})

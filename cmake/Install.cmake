@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Scry)
 
 install(TARGETS ${installed_targets} EXPORT ScryTargets)
-install(DIRECTORY dsl compiler runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/scry
+install(DIRECTORY base dsl compiler runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/scry
         FILES_MATCHING PATTERN *.h)
 install(FILES ${generated}/public/scry.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/scry)
 

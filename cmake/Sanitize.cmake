@@ -15,5 +15,5 @@ if(SCRY_SANITIZE STREQUAL fuzzer)
   endif()
   list(APPEND sanitize -fsanitize=fuzzer-no-link)  # tests/fuzz adds the main
 endif()
-target_compile_options(scry_dsl PUBLIC ${sanitize} -fno-omit-frame-pointer)
-target_link_options(scry_dsl PUBLIC ${sanitize})
+target_compile_options(scry_base PUBLIC ${sanitize} -fno-omit-frame-pointer)
+target_link_options(scry_base PUBLIC ${sanitize})

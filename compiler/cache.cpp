@@ -10,8 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/own_folder.h"
 #include "compiler/cache_prune.h"
-#include "compiler/own_folder.h"
 
 namespace scry {
 namespace {

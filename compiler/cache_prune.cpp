@@ -15,7 +15,7 @@
 #include <regex>
 #include <vector>
 
-#include "compiler/own_folder.h"
+#include "base/own_folder.h"
 
 namespace scry {
 namespace {

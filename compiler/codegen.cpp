@@ -22,10 +22,10 @@
 
 #include <chrono>
 
+#include "base/error.h"
 #include "compiler/emit.h"
 #include "compiler/enzyme.h"
 #include "compiler/math_emitter.h"
-#include "dsl/error.h"
 
 namespace scry {
 namespace {

@@ -4,8 +4,8 @@
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include "base/error.h"
 #include "compiler/gemm.h"
-#include "dsl/error.h"
 
 namespace scry {
 namespace {

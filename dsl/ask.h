@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/error.h"
+#include "base/error.h"
 #include "dsl/type.h"
 
 namespace scry {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/parameters.h"
+#include "runtime/kernels/parameters.h"
 
 namespace scry {
 

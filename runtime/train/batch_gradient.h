@@ -1,6 +1,6 @@
 // Backpropagation through what a batch computes once per sequence.
 #pragma once
-#include "runtime/batch.h"
+#include "runtime/kernels/batch.h"
 #include "runtime/train/real_rows.h"
 
 namespace scry {

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/parameters_file.h"
-#include "runtime/quote.h"
-#include "runtime/stale_files.h"
+#include "base/quote.h"
+#include "base/stale_files.h"
+#include "base/write_file.h"
+#include "runtime/files/parameters_file.h"
 #include "runtime/train/run_record.h"
-#include "runtime/write_file.h"
 
 namespace scry {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/check_score.h"
-#include "runtime/stepper.h"
+#include "runtime/kernels/stepper.h"
+#include "runtime/smc/check_score.h"
 #include "runtime/train/train_data.h"
 
 namespace scry {

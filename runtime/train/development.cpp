@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "runtime/metrics.h"
+#include "runtime/smc/metrics.h"
 
 namespace scry {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/sample.h"
+#include "runtime/smc/sample.h"
 #include "runtime/train/sharded_objective.h"
 #include "runtime/train/train.h"
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/recording.h"
-#include "runtime/stepper.h"
+#include "runtime/kernels/recording.h"
+#include "runtime/kernels/stepper.h"
 #include "runtime/train/batch_gradient.h"
 
 namespace scry {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "runtime/check_score.h"
+#include "runtime/smc/check_score.h"
 #include "runtime/train/training_error.h"
 
 namespace scry {

@@ -1,7 +1,7 @@
 // Given taggings as a forest: one path for each sequence.
 #pragma once
-#include "runtime/recording.h"
-#include "runtime/stepper.h"
+#include "runtime/kernels/recording.h"
+#include "runtime/kernels/stepper.h"
 #include "runtime/train/objective.h"
 
 namespace scry {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/philox.h"
+#include "runtime/kernels/philox.h"
 
 namespace scry {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/interpreter.h"
+#include "runtime/smc/interpreter.h"
 #include "runtime/train/forest_gradient.h"
 #include "runtime/train/given_taggings.h"
 #include "runtime/train/training_error.h"

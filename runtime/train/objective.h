@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/parameters.h"
+#include "runtime/kernels/parameters.h"
 
 namespace scry {
 

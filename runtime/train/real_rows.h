@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bound_kernel.h"
+#include "runtime/kernels/bound_kernel.h"
 
 namespace scry {
 

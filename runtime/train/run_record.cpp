@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "runtime/quote.h"
+#include "base/quote.h"
 #include "source_id.h"
 
 namespace scry {

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/bound_kernel.h"
+#include "runtime/kernels/bound_kernel.h"
+#include "runtime/kernels/workers.h"
 #include "runtime/train/objective.h"
-#include "runtime/workers.h"
 
 namespace scry {
 

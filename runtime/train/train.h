@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/examples_file.h"
-#include "runtime/parameters.h"
+#include "runtime/files/examples_file.h"
+#include "runtime/kernels/parameters.h"
 #include "runtime/train/adam.h"
 #include "runtime/train/objective.h"
 #include "runtime/train/training_error.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "runtime/end_of_sequence.h"
-#include "runtime/fnv_hash.h"
+#include "base/fnv_hash.h"
+#include "runtime/smc/end_of_sequence.h"
 
 namespace scry {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 #include "runtime/train/objective.h"
 #include "runtime/train/training_error.h"
 

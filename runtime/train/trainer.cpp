@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/philox.h"
-#include "runtime/quote.h"
+#include "base/quote.h"
+#include "runtime/kernels/philox.h"
 #include "runtime/train/development.h"
 #include "runtime/train/minibatches.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry {
 

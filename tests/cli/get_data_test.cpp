@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 #include "tests/catch.h"
 #include "tests/cli/shell.h"
 #include "tests/support/lessons.h"

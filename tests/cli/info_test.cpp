@@ -1,8 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "base/version.h"
 #include "compiler/codegen.h"
 #include "compiler/gemm.h"
-#include "runtime/version.h"
 #include "tests/catch.h"
 #include "tests/cli/shell.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/cli/train_checks.h"
 
 namespace scry {

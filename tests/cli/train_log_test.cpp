@@ -1,6 +1,6 @@
 #include "tools/cli/train_log.h"
 
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 #include "tests/catch.h"
 #include "tests/support/temp_folder.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry::testing {
 

@@ -1,6 +1,6 @@
 #include "dsl/task.h"
 
-#include "dsl/error.h"
+#include "base/error.h"
 #include "tests/catch.h"
 #include "tests/dsl/failure.h"
 

@@ -1,6 +1,6 @@
 #include "dsl/type.h"
 
-#include "dsl/error.h"
+#include "base/error.h"
 #include "tests/catch.h"
 
 using namespace scry;

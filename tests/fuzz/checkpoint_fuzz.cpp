@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "runtime/parameters_file.h"
+#include "runtime/files/parameters_file.h"
 #include "runtime/train/checkpoint.h"
 #include "tests/fuzz/reader_fuzz.h"
 #include "tests/support/fake_training.h"

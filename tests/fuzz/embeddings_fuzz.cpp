@@ -1,7 +1,7 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/embeddings_file.h"
+#include "runtime/files/embeddings_file.h"
 #include "tests/fuzz/reader_fuzz.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/hand_hmm.h"

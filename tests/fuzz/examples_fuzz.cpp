@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 #include "tests/fuzz/reader_fuzz.h"
 
 using namespace scry;

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "runtime/parameters_file.h"
+#include "runtime/files/parameters_file.h"
 #include "tests/fuzz/reader_fuzz.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/hand_hmm.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "dsl/error.h"
+#include "base/error.h"
 #include "tests/support/temp_folder.h"
 
 /// libFuzzer's entry, which every target defines. Always returns 0.

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "runtime/safetensors.h"
+#include "runtime/files/safetensors.h"
 #include "tests/fuzz/reader_fuzz.h"
 
 using namespace scry;

@@ -1,12 +1,22 @@
 # cmake -D ROOT=tree -P check_includes.cmake
-# Fails, naming file:line, if an include goes against the flow dsl <- compiler <- runtime, or if an
+# Fails, naming file:line, if an include goes against the flow, which is the order of `rooms`, or if an
 # LLVM header is included anywhere but in compiler/*.cpp.
 cmake_minimum_required(VERSION 3.25)
 
-set(layers dsl compiler runtime tools tests examples bench)
-set(dsl_may_include dsl)
-set(compiler_may_include dsl compiler)
-set(runtime_may_include dsl compiler runtime)
+# A room may include itself and what stands to its left. runtime is what stands in the folder itself.
+set(rooms base dsl compiler runtime/kernels runtime/smc runtime/search runtime/files runtime/train runtime)
+set(layers base dsl compiler runtime tools tests examples bench)
+
+# room_of(out path): the room that a file is in; empty if it is in none.
+function(room_of out path)
+  set(found "")
+  foreach(room IN LISTS rooms)
+    if(path MATCHES "^${room}/" AND found STREQUAL "")
+      set(found ${room})
+    endif()
+  endforeach()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
 
 foreach(layer IN LISTS layers)
   file(GLOB_RECURSE found RELATIVE ${ROOT} ${ROOT}/${layer}/*.h ${ROOT}/${layer}/*.cpp)
@@ -21,7 +31,8 @@ foreach(file IN LISTS files)
   file(READ ${ROOT}/${file} text)
   set(text "\n${text}")
   string(REGEX MATCHALL "\n[ \t]*#[ \t]*include[ \t]*[<\"][^>\"\n]+" includes "${text}")
-  string(REGEX MATCH "^[^/]+" layer ${file})
+  room_of(room ${file})
+  list(FIND rooms "${room}" place)
   cmake_path(GET file PARENT_PATH folder)
 
   foreach(include IN LISTS includes)
@@ -33,15 +44,19 @@ foreach(file IN LISTS files)
       set(target runtime/scry.h)
     endif()
     string(REGEX MATCH "^[^/]+" target_layer ${target})
+    room_of(target_room ${target})
+    list(FIND rooms "${target_room}" target_place)
 
     set(fault "")
     if(header MATCHES "^(llvm|llvm-c|clang|lld)/" AND NOT file MATCHES "^compiler/[^/]+[.]cpp$")
       set(fault "LLVM headers belong in compiler/*.cpp only")
-    elseif(DEFINED ${layer}_may_include AND target_layer IN_LIST layers
-           AND NOT target_layer IN_LIST ${layer}_may_include)
-      list(JOIN ${layer}_may_include ", " allowed)
-      set(fault "${layer}/ may include only: ${allowed}")
-    elseif(layer STREQUAL "runtime" AND target MATCHES "^compiler/.*[.]cpp$")
+    elseif(place GREATER -1 AND target_layer IN_LIST layers
+           AND (target_place EQUAL -1 OR target_place GREATER place))
+      math(EXPR last "${place} + 1")
+      list(SUBLIST rooms 0 ${last} allowed)
+      list(JOIN allowed ", " allowed)
+      set(fault "${room}/ may include only: ${allowed}")
+    elseif(file MATCHES "^runtime/" AND target MATCHES "^compiler/.*[.]cpp$")
       set(fault "runtime/ may include only the headers of compiler/")
     endif()
 

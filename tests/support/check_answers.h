@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "runtime/exact.h"
-#include "runtime/search.h"
+#include "runtime/search/exact.h"
+#include "runtime/search/search.h"
 #include "tests/catch.h"
 #include "tests/support/taggings.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/philox.h"
+#include "runtime/kernels/philox.h"
 #include "runtime/train/minibatches.h"
 #include "runtime/train/run_record.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "runtime/ensemble.h"
+#include "runtime/smc/ensemble.h"
 
 namespace scry::test {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <vector>
 
-#include "runtime/examples_file.h"
-#include "runtime/parameters.h"
-#include "runtime/philox.h"
+#include "runtime/files/examples_file.h"
+#include "runtime/kernels/parameters.h"
+#include "runtime/kernels/philox.h"
 #include "tests/support/hand_hmm.h"
 
 namespace scry::test {

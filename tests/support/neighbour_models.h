@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/parameters.h"
+#include "runtime/kernels/parameters.h"
 #include "tests/support/small_models.h"
 
 namespace scry::test {

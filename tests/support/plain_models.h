@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "dsl/error.h"
-#include "runtime/parameters.h"
+#include "base/error.h"
+#include "runtime/kernels/parameters.h"
 
 namespace scry::test {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/search.h"
+#include "runtime/search/search.h"
 #include "tests/support/hand_hmm.h"
 #include "tests/support/taggings.h"
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "dsl/task.h"
-#include "runtime/philox.h"
+#include "runtime/kernels/philox.h"
 
 namespace scry::test {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "runtime/check.h"
+#include "runtime/train/check.h"
 #include "runtime/train/train.h"
 #include "tests/catch.h"
 #include "tests/support/check_answers.h"

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "runtime/memory.h"
-#include "runtime/search.h"
+#include "runtime/search/search.h"
+#include "runtime/smc/memory.h"
 #include "runtime/train/train.h"
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "runtime/check.h"
+#include "runtime/train/check.h"
 #include "tests/catch.h"
 #include "tests/support/neighbour_models.h"
 #include "tests/support/run_kernel.h"

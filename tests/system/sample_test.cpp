@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "runtime/interpreter.h"
+#include "runtime/smc/interpreter.h"
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"
 #include "tests/support/lessons.h"

@@ -1,5 +1,5 @@
 // Searches over compiled models, against enumeration by Replay.
-#include "runtime/search.h"
+#include "runtime/search/search.h"
 
 #include <scry.h>
 

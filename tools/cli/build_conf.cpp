@@ -9,7 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/check.h"
+#include "runtime/train/check.h"
 
 #include <fmt/format.h>
 

@@ -13,9 +13,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/version.h"
 #include "compiler/cache.h"
-#include "runtime/examples_file.h"
-#include "runtime/version.h"
+#include "runtime/files/examples_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/model_build.h"
 #include "tools/cli/nearest.h"

@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include "dsl/error.h"
+#include "base/error.h"
 #include "dsl/registry.h"
 
 namespace CLI {

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/version.h"
 #include "compiler/cache.h"
 #include "compiler/codegen.h"
 #include "compiler/enzyme.h"
 #include "compiler/gemm.h"
-#include "runtime/version.h"
 #include "tools/cli/build_conf.h"
 #include "tools/cli/command.h"
 #include "tools/cli/model_build.h"

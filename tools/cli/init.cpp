@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "base/write_file.h"
 #include "compiler/compile.h"
-#include "runtime/parameters_file.h"
-#include "runtime/write_file.h"
+#include "runtime/files/parameters_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "runtime/sequence_layout.h"
+#include "runtime/files/sequence_layout.h"
 
 namespace scry::cli {
 

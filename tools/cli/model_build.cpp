@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/own_folder.h"
 #include "compiler/cache.h"
 #include "compiler/cache_prune.h"
-#include "compiler/own_folder.h"
 #include "tools/cli/compiler_log.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/process.h"

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "dsl/descriptor.h"
-#include "dsl/error.h"
+#include "base/descriptor.h"
+#include "base/error.h"
 #include "tools/cli/build_conf.h"
 
 namespace scry::cli {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/write_file.h"
+#include "base/write_file.h"
 
 namespace scry::cli {
 namespace {

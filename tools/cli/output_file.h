@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 namespace scry::cli {
 

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "runtime/parameters_file.h"
+#include "runtime/files/parameters_file.h"
 #include "tools/cli/output_file.h"
 
 namespace scry::cli {

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "dsl/error.h"
+#include "base/error.h"
 
 extern char** environ;
 

@@ -1,4 +1,4 @@
-#include "runtime/sample.h"
+#include "runtime/smc/sample.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 #include <map>
 
 #include "compiler/compile.h"
-#include "runtime/exact.h"
-#include "runtime/memory.h"
-#include "runtime/metrics.h"
-#include "runtime/search.h"
-#include "runtime/workers.h"
+#include "runtime/kernels/workers.h"
+#include "runtime/search/exact.h"
+#include "runtime/search/search.h"
+#include "runtime/smc/memory.h"
+#include "runtime/smc/metrics.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
 #include "tools/cli/method_options.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/examples_file.h"
-#include "runtime/sample.h"
-#include "runtime/search.h"
+#include "runtime/files/examples_file.h"
+#include "runtime/search/search.h"
+#include "runtime/smc/sample.h"
 #include "tools/cli/text.h"
 
 namespace scry::cli {

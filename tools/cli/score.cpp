@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "compiler/compile.h"
-#include "runtime/check_score.h"
-#include "runtime/examples_file.h"
-#include "runtime/replay.h"
+#include "runtime/files/examples_file.h"
+#include "runtime/smc/check_score.h"
+#include "runtime/train/replay.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
 #include "tools/cli/options.h"

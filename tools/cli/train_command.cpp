@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "compiler/compile.h"
-#include "runtime/embeddings_file.h"
-#include "runtime/parameters_file.h"
+#include "runtime/files/embeddings_file.h"
+#include "runtime/files/parameters_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/stop_signal.h"

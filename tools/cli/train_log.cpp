@@ -10,9 +10,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "runtime/examples_file.h"
-#include "runtime/stale_files.h"
-#include "runtime/write_file.h"
+#include "base/stale_files.h"
+#include "base/write_file.h"
+#include "runtime/files/examples_file.h"
 
 namespace scry::cli {
 namespace {

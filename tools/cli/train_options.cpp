@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "runtime/quote.h"
-#include "runtime/write_file.h"
+#include "base/quote.h"
+#include "base/write_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
 #include "tools/cli/params_option.h"

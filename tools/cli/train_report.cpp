@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "runtime/metrics.h"
+#include "runtime/smc/metrics.h"
 
 namespace scry::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "runtime/examples_file.h"
+#include "runtime/files/examples_file.h"
 
 using namespace scry;
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/philox.h"
+#include "runtime/kernels/philox.h"
 #include "tests/catch.h"
 
 using namespace scry;

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/parameters_file.h"
+#include "runtime/files/parameters_file.h"
 #include "runtime/train/run_record.h"
 #include "tests/catch.h"
-#include "tests/runtime/safetensors_layout.h"
+#include "tests/runtime/files/safetensors_layout.h"
 #include "tests/support/fake_training.h"
 #include "tests/support/hand_hmm.h"
 #include "tests/support/temp_folder.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <thread>
 
-#include "runtime/philox.h"
+#include "runtime/kernels/philox.h"
 #include "runtime/train/trainer.h"
 #include "tests/catch.h"
 #include "tests/support/fake_training.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/end_of_sequence.h"
-#include "runtime/interpreter.h"
+#include "runtime/smc/end_of_sequence.h"
+#include "runtime/smc/interpreter.h"
 #include "runtime/train/given_taggings.h"
 #include "tests/catch.h"
 #include "tests/support/lessons.h"

@@ -1,4 +1,4 @@
 #include "compiler/pass.h"
 #include "dsl/expr.h"
 #include "llvm/IR/Module.h"
-#  include "../runtime/forest.h"
+#  include "../runtime/kernels/forest.h"

@@ -1,3 +1,3 @@
 #pragma once
-#include "runtime/forest.h"
+#include "runtime/kernels/forest.h"
 #include "llvm-c/Core.h"

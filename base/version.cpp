@@ -1,0 +1,5 @@
+#include "base/version.h"
+
+namespace scry {
+const char* version() { return SCRY_VERSION; }
+}  // namespace scry

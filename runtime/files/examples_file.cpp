@@ -1,0 +1,164 @@
+#include "runtime/files/examples_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/quote.h"
+#include "runtime/smc/end_of_sequence.h"
+
+namespace scry {
+namespace {
+
+/// A DataError that does not name the file yet.
+struct Fault {
+  int line;
+  std::string message;
+};
+
+std::string count_of(size_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+using Words = std::vector<RawSequence::Word>;
+
+/// Turns what stands in a file into numbers; throws Fault.
+class SequenceReader {
+ public:
+  explicit SequenceReader(const Task& task) : task_(task) {}
+
+  Example read_example(const RawSequence& raw) const {
+    check_form(raw);
+    check_tags(raw, "tags");
+    Example example{numbers(raw.symbols, task_.x, "input", false),
+                    numbers(raw.tags, task_.y, "output", false), raw.symbols_text, raw.tags_text,
+                    raw.line};
+    if (example.x.size() != example.y.size()) {
+      throw Fault{raw.line, count_of(example.x.size(), "symbol") + " but " +
+                                count_of(example.y.size(), "tag")};
+    }
+    return example;
+  }
+
+  void read_input(const RawSequence& raw, bool constrained, InputLine& line) const {
+    line.line = raw.line;
+    line.symbols = raw.symbols_text;
+    check_form(raw);
+    line.x = numbers(raw.symbols, task_.x, "input", true);
+    if (!constrained) return;
+    check_tags(raw, "allowed tags");
+    const auto length = static_cast<int>(line.x.size());
+    Words sets = raw.tags;
+    if (sets.size() == line.x.size() + 1 && fits_end(sets.back().text)) sets.pop_back();
+    if (sets.size() != line.x.size()) {
+      throw Fault{raw.line,
+                  fmt::format("{} symbols but {} sets of allowed tags", length, sets.size())};
+    }
+    line.allowed = TagSets(length, task_.y.size());
+    for (int step = 1; step <= length; ++step) {
+      const RawSequence::Word& set = sets[static_cast<size_t>(step) - 1];
+      if (set.text != "*") line.allowed.allow_only(step, tags(set, step));
+    }
+  }
+
+ private:
+  static void check_form(const RawSequence& raw) {
+    if (!raw.error.empty()) throw Fault{raw.line, raw.error};
+    if (raw.symbols.empty()) throw Fault{raw.line, "there are no symbols"};
+  }
+
+  static void check_tags(const RawSequence& raw, const char* what) {
+    if (raw.has_tags) return;
+    throw Fault{raw.line, raw.in_columns
+                              ? fmt::format("there is no column of {}", what)
+                              : fmt::format("there is no tab between symbols and {}", what)};
+  }
+
+  [[noreturn]] static void fail(const RawSequence::Word& word, size_t step, bool name_step,
+                                const std::string& message) {
+    throw Fault{word.line, name_step ? fmt::format("step {}: {}", step, message) : message};
+  }
+
+  std::vector<int> numbers(const Words& words, const Alphabet& alphabet, const char* which,
+                           bool name_step) const {
+    std::vector<int> ids;
+    for (const RawSequence::Word& word : words) {
+      const size_t step = ids.size() + 1;
+      const std::optional<int> id = alphabet.find(word.text);
+      if (!id) {
+        fail(word, step, name_step,
+             fmt::format("{} is not in the {} alphabet", quote(word.text), which));
+      }
+      const std::optional<std::string> early = explain_early_end(*id, alphabet);
+      if (early && step < words.size()) fail(word, step, name_step, *early);
+      if (!early) ids.push_back(*id);
+    }
+    return ids;
+  }
+
+  /// Whether a set of allowed tags may stand beside EOS.
+  bool fits_end(std::string_view set) const {
+    return task_.y.eos() && (set == "*" || set == task_.y.name(*task_.y.eos()));
+  }
+
+  std::vector<int> tags(const RawSequence::Word& set, int step) const {
+    const auto number = [&](std::string_view name) {
+      const std::optional<int> id = task_.y.find(name);
+      if (!id) {
+        fail(set, static_cast<size_t>(step), true,
+             fmt::format("{} is not in the output alphabet", quote(name)));
+      }
+      if (const auto early = explain_early_end(*id, task_.y))
+        fail(set, static_cast<size_t>(step), true, *early);
+      return *id;
+    };
+    if (task_.y.find(set.text)) return {number(set.text)};
+    std::vector<int> ids;
+    for (std::string_view rest = set.text; !rest.empty();) {
+      const std::string_view name = rest.substr(0, rest.find('|'));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      if (!name.empty()) ids.push_back(number(name));
+    }
+    return ids;
+  }
+
+  const Task& task_;
+};
+
+}  // namespace
+
+std::vector<Example> read_examples(const std::string& path, const Task& task,
+                                   const FileFormat& format) {
+  const TextFile file = read_text_file(path);
+  const SequenceReader reader(task);
+  std::vector<Example> examples;
+  read_sequences(file, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
+    try {
+      examples.push_back(reader.read_example(raw));
+    } catch (const Fault& fault) {
+      throw DataError(fmt::format("{}:{}: {}", file.name, fault.line, fault.message));
+    }
+  });
+  return examples;
+}
+
+std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained,
+                                   const FileFormat& format) {
+  const TextFile file = read_text_file(path);
+  const SequenceReader reader(task);
+  std::vector<InputLine> lines;
+  const TagColumn tags = constrained ? TagColumn::kNeeded : TagColumn::kOptional;
+  read_sequences(file, format, tags, [&](const RawSequence& raw) {
+    InputLine& line = lines.emplace_back();
+    try {
+      reader.read_input(raw, constrained, line);
+    } catch (const Fault& fault) {
+      line.line = fault.line;
+      line.error = fault.message;
+    }
+  });
+  return lines;
+}
+
+}  // namespace scry

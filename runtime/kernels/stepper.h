@@ -1,0 +1,67 @@
+// A program's step over many prefixes at once: g, f and c for rows of a forest.
+#pragma once
+#include <span>
+
+#include "runtime/kernels/batch.h"
+
+namespace scry {
+
+/// Prefixes of one step: which sequence of the batch each belongs to, and their states, which are
+/// consecutive rows of `states`.
+struct PrefixRows {
+  const StateRows& states;
+  std::span<const int32_t> sequences;
+  int64_t first_state = 0;
+  int64_t size() const { return static_cast<int64_t>(sequences.size()); }
+};
+
+/// What every tag would lead to, for each prefix: cell = row · |Y| + tag.
+struct Cells {
+  explicit Cells(const Program& program)
+      : scores(program.precision, 0), compats(program.precision, 0), next(program, program.state) {}
+  RealBuffer scores;   ///< g(s_{t-1}, x_t, y_t)
+  RealBuffer compats;  ///< C_t (eq:c)
+  StateRows next;      ///< s_t
+
+  /// Writes g + C_t of the first `count` cells (eq:q-local).
+  void read_logits(int64_t count, RealBuffer& logits, int64_t first) const;
+};
+
+/// The step kernels with scratch memory: one per thread. Rows are computed in chunks whose scratch
+/// memory fits a core's cache, and each in the same way whatever its neighbours are.
+class Stepper {
+ public:
+  Stepper(const Program& program, const Parameters& parameters);
+
+  /// Fills `cells.scores` for `count` rows from `first` on; it must have room for all of `rows`.
+  void score(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+             Cells& cells);
+  /// Fills all of `cells`. The program must have a proposal.
+  void extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+              Cells& cells);
+  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`, and
+  /// `scores`, if wanted, their g.
+  void advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
+               int64_t first, int64_t count, StateRows& next, RealBuffer* scores = nullptr);
+
+  /// Rows of one call of a kernel.
+  int64_t score_chunk() const { return score_.chunk; }
+  int64_t extend_chunk() const { return extend_.chunk; }
+  int64_t advance_chunk() const { return advance_.chunk; }
+
+ private:
+  struct Stage {
+    Stage(const Program& program, const Kernel& kernel, const Parameters& parameters);
+    void run(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count);
+    BoundKernel kernel;
+    int64_t chunk;
+    Batch::Slots slots;
+    StateSlots state, next;
+    SlotHandle y, scores, compats;
+    std::vector<int32_t> all_tags;  // y, where every tag is tried
+  };
+  Stage score_, extend_, advance_;
+  RealBuffer ignored_;  // advance's g, where nobody wants it
+};
+
+}  // namespace scry

@@ -1,0 +1,21 @@
+// Exact answers where they can be had.
+#pragma once
+#include "runtime/smc/sample.h"
+
+namespace scry {
+
+/// p(y | x) and log Z exactly. All taggings with their probabilities if there are at most
+/// `options.max_rows` of them; else, if the model's states are finite, `options.particles` exact
+/// draws by dynamic programming, with log Z and every model_log_probability() exact all the same;
+/// else Trouble::kTooManyRows. Uses of `options` besides:
+/// temperature, seed, threads, first_sequence, progress.
+std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
+                           std::span<const SampleInput> inputs, const SampleOptions& options = {});
+/// One input. Throws SamplingError.
+Ensemble exact(const Program& program, const Parameters& parameters, const SampleInput& input,
+               const SampleOptions& options = {});
+
+/// How many taggings the constraints leave; may be +∞.
+double count_taggings(const SampleInput& input, const Task& task);
+
+}  // namespace scry

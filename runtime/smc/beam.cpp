@@ -1,0 +1,119 @@
+#include "runtime/smc/beam.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace scry {
+
+Beam::Beam(const SampleOptions& options, int64_t sequence, int length)
+    : options_(options), sequence_(sequence), length_(length) {
+  const bool keeps_all = options.method == Method::kEnumerate;
+  constexpr int64_t kMostPlaces = std::numeric_limits<int32_t>::max() - 1;
+  width_ = static_cast<size_t>(keeps_all ? std::min(options.max_rows, kMostPlaces)
+                                         : int64_t{options.particles});
+  most_ = keeps_all ? width_ + 1 : 2 * width_;  // dropped as many at a time as are kept
+  steps_.reserve(static_cast<size_t>(length));
+}
+
+void Beam::begin(int step) {
+  step_ = step;
+  num_rows_ = 0;
+  is_full_ = false;
+  entries_.clear();
+  vacant_.clear();
+  num_places_ = 0;
+}
+
+bool Beam::is_better(const Entry& a, const Entry& b) {
+  if (a.rank != b.rank) return a.rank > b.rank;
+  return a.row != b.row ? a.row < b.row : a.tag < b.tag;
+}
+
+void Beam::propose(const CandidateTable& table, std::vector<Placed>& placed) {
+  first_new_ = entries_.size();
+  size_t cell = 0;
+  for (size_t row = 0; row < table.num_rows(); ++row) {
+    for (int32_t tag = 0; tag < table.num_tags; ++tag, ++cell) {
+      if (!table.viable(cell)) continue;
+      double rank = table.row_scores[row] + table.scores[cell];
+      if (options_.method == Method::kBeamAhead) rank += table.compat(cell);
+      const Entry entry{rank, table.first_row + static_cast<int64_t>(row), tag, -1,
+                        static_cast<int64_t>(cell)};
+      if (is_full_ && !is_better(entry, entries_[width_ - 1])) continue;
+      entries_.push_back(entry);
+      if (entries_.size() >= most_) drop_the_worse();
+    }
+  }
+  num_rows_ += static_cast<int64_t>(table.num_rows());
+  for (size_t i = first_new_; i < entries_.size(); ++i) {
+    Entry& entry = entries_[i];
+    if (entry.place >= 0) continue;
+    if (vacant_.empty()) {
+      entry.place = num_places_++;
+    } else {
+      entry.place = vacant_.back();
+      vacant_.pop_back();
+    }
+    placed.push_back({entry.cell, entry.place});
+  }
+}
+
+void Beam::drop_the_worse() {
+  if (entries_.size() <= width_) return;
+  if (options_.method == Method::kEnumerate) {
+    throw SamplingError(Trouble::kTooManyRows, sequence_, step_,
+                        fmt::format("there are more than {} prefixes to enumerate; sample, or "
+                                    "raise the limit",
+                                    width_));
+  }
+  const auto last = entries_.begin() + static_cast<std::ptrdiff_t>(width_) - 1;
+  std::nth_element(entries_.begin(), last, entries_.end(), is_better);
+  for (auto entry = last + 1; entry != entries_.end(); ++entry) {
+    if (entry->place >= 0) vacant_.push_back(entry->place);
+  }
+  entries_.resize(width_);
+  first_new_ = 0;  // they are in another order
+  is_full_ = true;
+}
+
+void Beam::select(std::vector<int32_t>& places) {
+  drop_the_worse();
+  if (options_.method != Method::kEnumerate) {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return a.row != b.row ? a.row < b.row : a.tag < b.tag;
+    });
+  }
+  for (const Entry& entry : entries_) places.push_back(entry.place);
+  steps_.push_back({.ess = NAN, .resampled = false, .num_rows = num_rows_, .ancestors = {}});
+}
+
+void Beam::weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                      std::vector<int32_t>& counts, std::vector<double>& log_weights) const {
+  counts.assign(final_rows.size(), 1);
+  log_weights.clear();
+  for (RowId row : final_rows) log_weights.push_back(forest.log_score(row) / options_.temperature);
+}
+
+Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
+  Ensemble result;
+  const bool exact = options_.method == Method::kEnumerate;
+  result.info = {.method = kMethodNames[static_cast<size_t>(options_.method)],
+                 .resampling = {},
+                 .particles = 0,
+                 .temperature = options_.temperature,
+                 .seed = options_.seed,
+                 .sequence = sequence_,
+                 .beam_width = exact ? 0 : options_.particles};
+  result.steps = std::move(steps_);
+  fill_sequences(forest, final_rows, length_, result);
+  weigh_rows(forest, final_rows, result.counts, result.log_weights);
+  result.sort();
+  result.log_z = log_sum_exp(result.log_weights);
+  result.certainty = exact ? Certainty::kExact : Certainty::kLowerBound;
+  if (exact) result.log_z_error = 0;
+  return result;
+}
+
+}  // namespace scry

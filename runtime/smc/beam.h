@@ -1,0 +1,43 @@
+// The best prefixes, or all of them.
+#pragma once
+#include "runtime/smc/population.h"
+
+namespace scry {
+
+/// Keeps the M best candidates by G_t, or by G_t + C_t, with ties to earlier rows and tags; or, to
+/// enumerate, all of positive weight, up to a limit.
+class Beam : public Population {
+ public:
+  Beam(const SampleOptions& options, int64_t sequence, int length);
+  void begin(int step) override;
+  void propose(const CandidateTable& table, std::vector<Placed>& placed) override;
+  void select(std::vector<int32_t>& places) override;
+  void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                  std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
+  Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
+
+ private:
+  struct Entry {
+    double rank;
+    int64_t row;
+    int32_t tag, place;
+    int64_t cell;  ///< of the table at hand, while it has no place
+  };
+  static bool is_better(const Entry& a, const Entry& b);
+  void drop_the_worse();
+
+  SampleOptions options_;
+  int64_t sequence_;
+  int length_;
+  int step_ = 0;
+  int64_t num_rows_ = 0;         // seen in this step
+  size_t width_, most_;          // to be kept; to be held until the worse ones are dropped
+  size_t first_new_ = 0;         // entries before it have places
+  bool is_full_ = false;         // only what is better than the last entry need be looked at
+  std::vector<Entry> entries_;   // the best so far, in any order; the last is the worst if full
+  std::vector<int32_t> vacant_;  // places
+  int32_t num_places_ = 0;
+  std::vector<StepRecord> steps_;
+};
+
+}  // namespace scry

@@ -1,0 +1,347 @@
+#include "runtime/smc/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "runtime/smc/check_score.h"
+#include "runtime/smc/memory.h"
+
+namespace scry {
+
+namespace {
+
+/// Converts kernels' numbers, divided by the temperature; says whether all of them are scores.
+template <class Real>
+bool read_scores(const Real* from, int64_t count, double scale, double* to) {
+  int bad = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    bad |= from[i] < static_cast<Real>(INFINITY) ? 0 : 1;
+    to[i] = static_cast<double>(from[i]) * scale;
+  }
+  return bad == 0;
+}
+
+/// Without `progress`, as they are copied into each population; with a bound for memory: where none
+/// was set, a core's share.
+SampleOptions settle_options(SampleOptions options) {
+  options.progress = {};
+  if (options.memory == 0)
+    options.memory = default_memory() / std::max(1u, std::thread::hardware_concurrency());
+  return options;
+}
+
+}  // namespace
+
+Interpreter::Interpreter(const Program& program, const Parameters& parameters,
+                         const SampleOptions& options, Workers* workers)
+    : program_(program),
+      options_(settle_options(options)),
+      workers_(workers),
+      encoder_(program, parameters),
+      looks_ahead_(looks_ahead(options.method) && program.has_proposal()),
+      part_rows_(choose_part_rows()),
+      forest_(0),
+      states_(program, program.state),
+      next_(program, program.state),
+      cells_(program),
+      aside_(program, program.state) {
+  for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
+    steppers_.emplace_back(program, parameters);
+}
+
+/// Few enough for the caches, as candidates are written by kernels and read at once by populations.
+int64_t Interpreter::choose_part_rows() const {
+  constexpr double kPartBytes = 8 << 20;
+  const double bytes = std::min(kPartBytes * (workers_ == nullptr ? 1 : workers_->size()),
+                                static_cast<double>(options_.memory) / 4);
+  return std::max<int64_t>(1, static_cast<int64_t>(bytes / candidate_bytes(program_, options_)));
+}
+
+void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
+  recording_ = recording;
+  recorded_bytes_ = 0;
+  if (recording != nullptr) recording->clear();
+  members_.clear();
+  std::vector<std::span<const int>> inputs;
+  for (const Job& job : jobs) {
+    inputs.push_back(job.input->x);
+    const auto length = static_cast<int>(job.input->x.size());
+    members_.push_back({job, make_population(options_, job.sequence, length), 1, false});
+  }
+  encoder_.run(inputs, looks_ahead_, batch_);
+  forest_ = Forest(batch_.num_sequences());
+  states_.copy_rows(batch_.start());
+  for (int step = 1; step <= batch_.max_length(); ++step) run_step(step);
+  if (recording != nullptr) recording->forest = std::move(forest_);
+}
+
+/// One level to the next: the rows in parts, and each member when all of its rows were seen.
+void Interpreter::run_step(int step) {
+  const int reaching = batch_.num_reaching(step);
+  const int beyond = step < batch_.max_length() ? batch_.num_reaching(step + 1) : 0;
+  int64_t num_ahead = 0;
+  for (int s = 0; looks_ahead_ && s < beyond; ++s)
+    num_ahead += members_[static_cast<size_t>(s)].num_rows;
+  const int64_t num_rows = states_.num_rows();
+  const RowId begin = forest_.size();
+  if (recording_ != nullptr) recording_->level_states(step - 1).copy_rows(states_);
+  next_.resize(0);
+  parent_rows_.clear();
+  int index = 0;
+  int64_t member_begin = 0;
+  for (int64_t first = 0; first < num_rows; first += part_rows_) {
+    part_ = {first, std::min(num_rows, first + part_rows_)};
+    extend(step, part_, num_ahead);
+    while (index < reaching && member_begin < part_.end) {
+      Member& member = members_[static_cast<size_t>(index)];
+      const int64_t member_end = member_begin + member.num_rows;
+      const Part seen{std::max(part_.begin, member_begin), std::min(part_.end, member_end)};
+      propose(member, index, step, seen, member_begin);
+      if (member_end > part_.end) {
+        if (looks_ahead_ && step < batch_.length(index)) put_aside(member);
+        break;
+      }
+      select(member, index, step);
+      member_begin = member_end;
+      ++index;
+    }
+  }
+  forest_.end_level();
+  move_states(step, begin);
+}
+
+/// Fills cells_ for a part of the level's rows: g, and for those below `num_ahead`, whose sequences
+/// go on, C_t and s_t where there is a lookahead. At t = T, C is 0 and no state is needed.
+void Interpreter::extend(int step, Part part, int64_t num_ahead) {
+  const RowId begin = forest_.level_begin(step - 1) + static_cast<RowId>(part.begin);
+  const PrefixRows rows{states_, forest_.sequences(begin, begin + static_cast<RowId>(part.size())),
+                        part.begin};
+  const int64_t num_tags = program_.num_tags(), num_cells = part.size() * num_tags;
+  const int64_t ahead = std::clamp<int64_t>(num_ahead - part.begin, 0, part.size());
+  if (cells_.scores.size() < num_cells) cells_.scores.reset(num_cells);
+  if (ahead > 0) {
+    if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
+    cells_.next.resize(ahead * num_tags);
+    share_out(ahead, steppers_[0].extend_chunk(),
+              [&](Stepper& stepper, int64_t first, int64_t count) {
+                stepper.extend(batch_, step, rows, first, count, cells_);
+              });
+  }
+  share_out(part.size() - ahead, steppers_[0].score_chunk(),
+            [&](Stepper& stepper, int64_t first, int64_t count) {
+              stepper.score(batch_, step, rows, ahead + first, count, cells_);
+            });
+  if (recording_ != nullptr) record(step, part, num_ahead);
+}
+
+/// Logits are kept as far as half of the memory holds them; else they can be computed again.
+void Interpreter::record(int step, Part part, int64_t num_ahead) {
+  const int64_t num_tags = program_.num_tags();
+  Recording::Logits& logits = recording_->step_logits(step);
+  if (part.begin == 0) {
+    const double bytes =
+        static_cast<double>(num_ahead * num_tags) * static_cast<double>(program_.real_size());
+    const bool fits = recorded_bytes_ + bytes <= static_cast<double>(options_.memory) / 2;
+    logits.num_rows = fits ? num_ahead : 0;
+    if (fits) recorded_bytes_ += bytes;
+    if (logits.values.size() < logits.num_rows * num_tags)
+      logits.values.reset(logits.num_rows * num_tags);
+  }
+  const int64_t count = (std::min(part.end, logits.num_rows) - part.begin) * num_tags;
+  if (count > 0) cells_.read_logits(count, logits.values, part.begin * num_tags);
+}
+
+void Interpreter::share_out(int64_t count, int64_t chunk,
+                            const std::function<void(Stepper&, int64_t, int64_t)>& run) {
+  if (count == 0) return;
+  if (workers_ == nullptr || count <= chunk) return run(steppers_[0], 0, count);
+  const int64_t num_chunks = (count + chunk - 1) / chunk;
+  workers_->for_each(num_chunks, [&](int worker, int64_t task) {
+    const int64_t first = task * chunk;
+    run(steppers_[static_cast<size_t>(worker)], first, std::min(chunk, count - first));
+  });
+}
+
+/// Shows a member the candidates of some of its rows, of which the first is `first_row`.
+void Interpreter::propose(Member& member, int index, int step, Part part, int64_t first_row) {
+  if (member.failed) return;
+  try {
+    if (part.begin == first_row) {
+      children_.clear();
+      member.population->begin(step);
+    }
+    const bool goes_on = step < batch_.length(index);
+    const CandidateTable& table =
+        read_candidates(member, step, part, first_row, looks_ahead_ && goes_on);
+    placed_.clear();
+    member.population->propose(table, placed_);
+    const int64_t num_tags = program_.num_tags();
+    const int64_t first_cell = (part.begin - part_.begin) * num_tags;
+    for (const Placed& placed : placed_) {
+      const int64_t cell = first_cell + placed.cell;
+      if (children_.size() <= static_cast<size_t>(placed.place))
+        children_.resize(static_cast<size_t>(placed.place) + 1);
+      children_[static_cast<size_t>(placed.place)] = {
+          part.begin + placed.cell / num_tags, cell, static_cast<int32_t>(placed.cell % num_tags),
+          cells_.scores.get(cell), looks_ahead_ && goes_on ? cells_.compats.get(cell) : 0};
+    }
+  } catch (const SamplingError& error) {
+    fail(member, error);
+  }
+}
+
+const CandidateTable& Interpreter::read_candidates(const Member& member, int step, Part part,
+                                                   int64_t first_row, bool with_compat) {
+  const int num_tags = program_.num_tags();
+  const double scale = 1 / options_.temperature;
+  const int64_t first_cell = (part.begin - part_.begin) * num_tags;
+  const int64_t num_cells = part.size() * num_tags;
+  scores_.resize(static_cast<size_t>(num_cells));
+  compats_.resize(with_compat ? scores_.size() : 0);
+  bool good = cells_.scores.visit([&](const auto* values) {
+    return read_scores(values + first_cell, num_cells, scale, scores_.data());
+  });
+  if (with_compat) {
+    good &= cells_.compats.visit([&](const auto* values) {
+      return read_scores(values + first_cell, num_cells, scale, compats_.data());
+    });
+  }
+  if (!good) check_candidates(member, step, part, with_compat);
+  row_scores_.clear();
+  row_compats_.clear();
+  const RowId level = forest_.level_begin(step - 1);
+  for (int64_t row = part.begin; row < part.end; ++row) {
+    row_scores_.push_back(forest_.log_score(level + static_cast<RowId>(row)) * scale);
+    row_compats_.push_back(forest_.compat(level + static_cast<RowId>(row)) * scale);
+  }
+  const TagSets& allowed = member.job.input->allowed;
+  for (int tag = 0; !allowed.empty() && tag < num_tags; ++tag) {
+    if (allowed.allows(step, tag)) continue;
+    for (auto cell = static_cast<size_t>(tag); cell < scores_.size();
+         cell += static_cast<size_t>(num_tags)) {
+      scores_[cell] = -INFINITY;
+      if (with_compat) compats_[cell] = 0;
+    }
+  }
+  table_ = {num_tags, part.begin - first_row, scores_, compats_, row_scores_, row_compats_};
+  return table_;
+}
+
+/// Throws SamplingError for the first allowed candidate that has no score or no compatibility.
+void Interpreter::check_candidates(const Member& member, int step, Part part,
+                                   bool with_compat) const {
+  const int num_tags = program_.num_tags();
+  for (int64_t row = part.begin; row < part.end; ++row) {
+    for (int tag = 0; tag < num_tags; ++tag) {
+      if (!member.job.input->allowed.allows(step, tag)) continue;
+      const int64_t cell = (row - part_.begin) * num_tags + tag;
+      const double score = cells_.scores.get(cell);
+      const double compat = with_compat ? cells_.compats.get(cell) : 0;
+      if (!is_score(score)) {
+        throw_not_a_number(program_, member.job.sequence, step, "the model's score", tag, score);
+      }
+      if (!is_score(compat)) {
+        throw_not_a_number(program_, member.job.sequence, step, "the lookahead's compatibility",
+                           tag, compat);
+      }
+    }
+  }
+}
+
+/// Saves the states of the children from this part, before the next one takes its memory.
+void Interpreter::put_aside(const Member& member) {
+  if (member.failed) return;
+  aside_.resize(static_cast<int64_t>(children_.size()));
+  for (const Placed& placed : placed_) {
+    Child& child = children_[static_cast<size_t>(placed.place)];
+    aside_.copy_row(placed.place, cells_.next, child.cell);
+    child.cell = -1;
+  }
+}
+
+/// When all of a member's rows were seen.
+void Interpreter::select(Member& member, int index, int step) {
+  places_.clear();
+  try {
+    if (!member.failed) {
+      member.population->select(places_);
+      if (places_.empty()) {
+        throw SamplingError(
+            Trouble::kNoMass, member.job.sequence, step,
+            "every particle has weight 0: no tagging that was tried has a score above "
+            "-inf");
+      }
+      if (!forest_.has_room(static_cast<int64_t>(places_.size()))) {
+        throw SamplingError(Trouble::kTooManyRows, member.job.sequence, step,
+                            "there are more prefixes than the 2147483647 that can be numbered; use "
+                            "fewer particles or smaller batches");
+      }
+    }
+  } catch (const SamplingError& error) {
+    fail(member, error);
+  }
+  if (member.failed) places_.clear();
+  grow(member, index, step);
+}
+
+/// The chosen children become rows of the forest; those whose sequences go on get their states.
+void Interpreter::grow(Member& member, int index, int step) {
+  const RowId parents = forest_.level_begin(step - 1), first_child = forest_.size();
+  const bool goes_on = step < batch_.length(index);
+  const auto num_places = static_cast<int64_t>(places_.size());
+  int64_t row = next_.num_rows();
+  if (goes_on && looks_ahead_) next_.resize(row + num_places);
+  for (int32_t place : places_) {
+    const Child& child = children_[static_cast<size_t>(place)];
+    const RowId parent = parents + static_cast<RowId>(child.row);
+    forest_.add(parent, child.tag, index, forest_.log_score(parent) + child.score, child.compat);
+    if (!goes_on) continue;
+    if (!looks_ahead_) {
+      parent_rows_.push_back(child.row);
+    } else if (child.cell >= 0) {
+      next_.copy_row(row++, cells_.next, child.cell);
+    } else {
+      next_.copy_row(row++, aside_, place);
+    }
+  }
+  member.num_rows = num_places;
+  if (!goes_on && !member.failed) finish(member, index, first_child);
+}
+
+/// The rows of a new level that go on get their states.
+void Interpreter::move_states(int step, RowId begin) {
+  if (looks_ahead_) return std::swap(states_, next_);
+  const auto num_rows = static_cast<int64_t>(parent_rows_.size());
+  next_.resize(num_rows);
+  for (int64_t row = 0; row < num_rows; ++row)
+    next_.copy_row(row, states_, parent_rows_[static_cast<size_t>(row)]);
+  states_.resize(num_rows);
+  const RowId end = begin + static_cast<RowId>(num_rows);
+  const PrefixRows rows{next_, forest_.sequences(begin, end)};
+  share_out(num_rows, steppers_[0].advance_chunk(),
+            [&](Stepper& stepper, int64_t first, int64_t count) {
+              stepper.advance(batch_, step, rows, forest_.tags(begin, end), first, count, states_);
+            });
+}
+
+void Interpreter::finish(Member& member, int32_t index, RowId first_row) {
+  final_rows_.resize(static_cast<size_t>(member.num_rows));
+  std::iota(final_rows_.begin(), final_rows_.end(), first_row);
+  if (recording_ == nullptr) {
+    member.job.outcome->ensemble = member.population->finish(forest_, final_rows_);
+    return;
+  }
+  member.population->weigh_rows(forest_, final_rows_, final_counts_, final_log_weights_);
+  for (size_t i = 0; i < final_rows_.size(); ++i)
+    recording_->finals.push_back({final_rows_[i], index, final_counts_[i], final_log_weights_[i]});
+}
+
+void Interpreter::fail(Member& member, const SamplingError& error) {
+  member.failed = true;
+  member.population.reset();
+  member.job.outcome->error = error;
+}
+
+}  // namespace scry

@@ -1,0 +1,112 @@
+// The sequential Monte Carlo loop: extend → weigh → select, level by level over a batch.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/kernels/forest.h"
+#include "runtime/kernels/recording.h"
+#include "runtime/kernels/stepper.h"
+#include "runtime/kernels/workers.h"
+#include "runtime/smc/population.h"
+
+namespace scry {
+
+/// One sequence to be sampled.
+struct Job {
+  const SampleInput* input;
+  int64_t sequence;  ///< its number
+  Outcome* outcome;
+};
+
+/// The only such loop; what is proposed and kept is the populations' matter. All sequences of a
+/// batch go through a step together; one that fails leaves, and the others go on.
+class Interpreter {
+ public:
+  /// With `workers`, the rows of a level are shared out among them. The options' memory is for this
+  /// interpreter alone.
+  Interpreter(const Program& program, const Parameters& parameters, const SampleOptions& options,
+              Workers* workers = nullptr);
+
+  /// Fills the jobs' outcomes. They must be in the order of falling length, of valid inputs with at
+  /// least one symbol. With a `recording`, that is filled instead of ensembles.
+  void run(std::span<const Job> jobs, Recording* recording = nullptr);
+  /// For the runs to come.
+  void set_seed(uint64_t seed) { options_.seed = seed; }
+  /// Of the last run.
+  const Batch& batch() const { return batch_; }
+
+ private:
+  /// A sequence of the batch.
+  struct Member {
+    Job job;
+    std::unique_ptr<Population> population;
+    int64_t num_rows = 1;  ///< in the level at hand
+    bool failed = false;
+  };
+  /// Rows of the level at hand, which are looked at together.
+  struct Part {
+    int64_t begin, end;
+    int64_t size() const { return end - begin; }
+  };
+  /// A candidate that may become a row.
+  struct Child {
+    int64_t row;   ///< its parent, in the level
+    int64_t cell;  ///< of the part at hand; or -1, if its state was put aside
+    int32_t tag;
+    double score, compat;
+  };
+
+  int64_t choose_part_rows() const;
+  void run_step(int step);
+  void extend(int step, Part part, int64_t num_ahead);
+  void record(int step, Part part, int64_t num_ahead);
+  void share_out(int64_t count, int64_t chunk,
+                 const std::function<void(Stepper&, int64_t, int64_t)>& run);
+  void propose(Member& member, int index, int step, Part part, int64_t first_row);
+  const CandidateTable& read_candidates(const Member& member, int step, Part part,
+                                        int64_t first_row, bool with_compat);
+  void check_candidates(const Member& member, int step, Part part, bool with_compat) const;
+  void put_aside(const Member& member);
+  void select(Member& member, int index, int step);
+  void grow(Member& member, int index, int step);
+  void move_states(int step, RowId begin);
+  void finish(Member& member, int32_t index, RowId first_row);
+  static void fail(Member& member, const SamplingError& error);
+
+  const Program& program_;
+  SampleOptions options_;
+  Workers* workers_;
+  std::vector<Stepper> steppers_;  // one per worker
+  BatchEncoder encoder_;
+  bool looks_ahead_;
+  int64_t part_rows_;  // of a part, at most
+
+  // Of the run at hand.
+  Recording* recording_ = nullptr;
+  double recorded_bytes_ = 0;
+  std::vector<Member> members_;
+  Batch batch_;
+  Forest forest_;
+  StateRows states_, next_;  // of the level's rows; of the next level's, or of their parents
+
+  // Of the part at hand.
+  Part part_{0, 0};
+  Cells cells_;
+  std::vector<double> scores_, compats_, row_scores_, row_compats_;
+  CandidateTable table_;
+  std::vector<Placed> placed_;
+
+  // Of the member at hand, by place.
+  std::vector<Child> children_;
+  StateRows aside_;  // states of those from earlier parts
+  std::vector<int32_t> places_;
+
+  std::vector<int64_t> parent_rows_;  // of the next level's rows that go on
+  std::vector<RowId> final_rows_;
+  std::vector<int32_t> final_counts_;
+  std::vector<double> final_log_weights_;
+};
+
+}  // namespace scry

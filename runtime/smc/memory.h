@@ -1,0 +1,36 @@
+// How much memory a run may take, and how much it will.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "runtime/kernels/workers.h"
+#include "runtime/smc/sample.h"
+
+namespace scry {
+
+/// A quarter of what the machine, or the container that this process runs in, has; in bytes.
+int64_t default_memory();
+
+/// "38 GB": bytes for people to read.
+std::string format_memory(double bytes);
+/// The smallest of 1K, …, 1M, …, 1G, … that holds so many bytes, as `--memory` takes it.
+std::string suggest_memory(double bytes);
+
+/// What sampling for one input takes at most, about, if all particles go different ways: prefixes,
+/// states, particles, encodings; and the candidates of one prefix, as there is no smaller part.
+double sampling_bytes(const Program& program, const SampleInput& input,
+                      const SampleOptions& options);
+/// Of that, what the ensemble takes that is returned.
+double ensemble_bytes(const Program& program, const SampleInput& input,
+                      const SampleOptions& options);
+
+/// Bytes of one prefix's candidates while they are looked at.
+double candidate_bytes(const Program& program, const SampleOptions& options);
+
+/// Calls run(i, bytes) for each i < count by all workers, each with its share of `memory` (0:
+/// default_memory()); and again, one after the other with all of it, where it returns false because
+/// the share was too little. So what fits does not depend on the number of workers.
+void run_in_memory(Workers& workers, int64_t count, int64_t memory,
+                   const std::function<bool(int64_t i, int64_t bytes)>& run);
+
+}  // namespace scry

@@ -1,0 +1,71 @@
+// What lives on the forest for one sequence: particles, a beam, or everything. A population is a
+// policy of the interpreter: it chooses which children of its rows are kept.
+#pragma once
+#include <array>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/kernels/forest.h"
+#include "runtime/smc/sample.h"
+
+namespace scry {
+
+/// By Method.
+inline constexpr std::array kMethodNames{"is", "filter", "smooth", "beam", "beam", "enumerate"};
+
+/// The candidates of one step, for some rows of one sequence, one after the other: cell = row · |Y|
+/// + tag, rows counted within the table. Scores are divided by the temperature already.
+struct CandidateTable {
+  int num_tags = 0;
+  int64_t first_row = 0;               ///< the number of the table's first row in its sequence
+  std::span<const double> scores;      ///< g; -∞ where forbidden
+  std::span<const double> compats;     ///< C_t; empty at t = T and without lookahead, where it is 0
+  std::span<const double> row_scores;  ///< G_{t-1}
+  std::span<const double> row_compats;  ///< C_{t-1}
+  size_t num_rows() const { return row_scores.size(); }
+  double compat(size_t cell) const { return compats.empty() ? 0 : compats[cell]; }
+  bool viable(size_t cell) const { return scores[cell] > -INFINITY && compat(cell) > -INFINITY; }
+};
+
+/// A candidate that may be kept: the cell of a table, and the place that its child gets. Who was
+/// at this place before gives way.
+struct Placed {
+  int64_t cell;
+  int32_t place;
+};
+
+/// Of one sequence. Rows are numbered within it, from 0. In each step it is shown the candidates of
+/// all rows, in as many tables as memory asks for, and then says which children it keeps. What it
+/// keeps does not depend on how the rows were cut into tables.
+class Population {
+ public:
+  virtual ~Population() = default;
+  /// Step t begins, counted from 1.
+  virtual void begin(int step) = 0;
+  /// Finds places, counted from 0, for those of the next rows' candidates that may be kept.
+  virtual void propose(const CandidateTable& table, std::vector<Placed>& placed) = 0;
+  /// After all rows: the places whose children become the rows of the next level, in the order of
+  /// their parents and then of their tags. None: nothing of positive weight is left.
+  virtual void select(std::vector<int32_t>& places) = 0;
+  /// After the last step, whose rows are `final_rows` of the forest: how many particles are on
+  /// each, and the log of their weight together; the weights of all rows add up to Ẑ.
+  virtual void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                          std::vector<int32_t>& counts, std::vector<double>& log_weights) const = 0;
+  /// Likewise after the last step, all that there is to tell.
+  virtual Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) = 0;
+};
+
+/// For the sequence with this number and length.
+std::unique_ptr<Population> make_population(const SampleOptions& options, int64_t sequence,
+                                            int length);
+
+/// Fills length, tags and log_scores with the prefixes of these rows.
+void fill_sequences(const Forest& forest, std::span<const RowId> rows, int length,
+                    Ensemble& ensemble);
+
+/// Whether the method needs C and s̄ (eq:c).
+bool looks_ahead(Method method);
+
+}  // namespace scry

@@ -1,5 +1,0 @@
-#include "runtime/version.h"
-
-namespace scry {
-const char* version() { return SCRY_VERSION; }
-}  // namespace scry

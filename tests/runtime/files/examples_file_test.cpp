@@ -1,0 +1,124 @@
+#include "runtime/files/examples_file.h"
+
+#include "tests/catch.h"
+#include "tests/support/temp_folder.h"
+
+using namespace scry;
+
+namespace {
+
+const Task kTask{Alphabet::of("a b c"), Alphabet::of("X Y")};
+const Task kEnded{Alphabet::of("a b c").with_eos(), Alphabet::of("X Y").with_eos("END")};
+
+class File {
+ public:
+  explicit File(const std::string& text) : path_(folder_.write("f", text)) {}
+  std::vector<Example> examples(const Task& task, const FileFormat& format = {}) const {
+    return read_examples(path_, task, format);
+  }
+  std::vector<InputLine> inputs(const Task& task, bool constrained = false,
+                                const FileFormat& format = {}) const {
+    return read_inputs(path_, task, constrained, format);
+  }
+  /// What reading the examples says, with "f" for the path.
+  std::string fault(const Task& task, const FileFormat& format = {}) const {
+    try {
+      examples(task, format);
+    } catch (const DataError& error) {
+      const std::string what = error.what();
+      REQUIRE(what.starts_with(path_));
+      return "f" + what.substr(path_.size());
+    }
+    return "";
+  }
+
+ private:
+  test::TempFolder folder_;
+  std::string path_;
+};
+
+using Ids = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE("examples are read from lines and from columns alike") {
+  const std::vector<Example> lines = File("a c\tX Y\nb\tY\n").examples(kTask);
+  const std::vector<Example> columns = File("a\tX\nc\tY\n\nb\tY\n").examples(kTask);
+  REQUIRE(lines.size() == 2);
+  REQUIRE(columns.size() == 2);
+  for (size_t i : {0, 1}) {
+    CHECK(lines[i].x == columns[i].x);
+    CHECK(lines[i].y == columns[i].y);
+    CHECK(lines[i].symbols == columns[i].symbols);
+    CHECK(lines[i].tags == columns[i].tags);
+  }
+  CHECK(lines[0].x == Ids{0, 2});
+  CHECK(lines[0].y == Ids{0, 1});
+  CHECK(lines[1].line == 2);
+  CHECK(columns[1].line == 4);
+}
+
+TEST_CASE("what is wrong in a file of examples is said at its line") {
+  CHECK(File("a c\tX Y\na b\tX\n").fault(kTask) == "f:2: 2 symbols but 1 tag");
+  CHECK(File("a c\n").fault(kTask) == "f:1: there is no tab between symbols and tags");
+  CHECK(File("a d\tX Y\n").fault(kTask) == "f:1: 'd' is not in the input alphabet");
+  CHECK(File("a b\tX Z\n").fault(kTask) == "f:1: 'Z' is not in the output alphabet");
+  CHECK(File("\tX\n").fault(kTask) == "f:1: there are no symbols");
+  CHECK(File("a b\tX\tY\n").fault(kTask).starts_with("f:1: there is more than one tab"));
+  CHECK(File("a\tX\nd\tY\n\nb\tX\n").fault(kTask) == "f:2: 'd' is not in the input alphabet");
+  CHECK(File("a\tX\nb\tY\n\nb\tQ\n").fault(kTask) == "f:4: 'Q' is not in the output alphabet");
+  CHECK(File("a\nb\n").fault(kTask, {.layout = FileLayout::kConll}) ==
+        "f:1: there is no column of tags");
+  CHECK(File("").fault(kTask) == "f: there is no example in it");
+}
+
+TEST_CASE("one bad sequence to be tagged leaves the others") {
+  const std::vector<InputLine> lines = File("a\nq\n\nb\nc\n").inputs(kTask);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].error == "step 2: 'q' is not in the input alphabet");
+  CHECK(lines[0].line == 2);
+  CHECK(lines[1].error.empty());
+  CHECK(lines[1].x == Ids{1, 2});
+  CHECK(lines[1].line == 4);
+}
+
+TEST_CASE("constraints may stand in a column") {
+  const std::vector<InputLine> lines = File("a\t*\nb\tY\n\nc\tX|Y\n").inputs(kTask, true);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].error.empty());
+  CHECK(lines[0].allowed.allows(1, 0));
+  CHECK_FALSE(lines[0].allowed.allows(2, 0));
+  CHECK(lines[0].allowed.allows(2, 1));
+  CHECK(lines[1].allowed.allows(1, 0));
+  CHECK(File("a\nb\n\nc\n").inputs(kTask, true, {.layout = FileLayout::kConll})[0].error ==
+        "there is no column of allowed tags");
+}
+
+TEST_CASE("files leave the end out, and may have it") {
+  const std::vector<Example> examples =
+      File("a b\tX Y\na b <eos>\tX Y END\na b <eos>\tX Y\na b\tX Y END\n<eos>\tEND\n")
+          .examples(kEnded);
+  REQUIRE(examples.size() == 5);
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK(examples[i].x == Ids{0, 1});
+    CHECK(examples[i].y == Ids{0, 1});
+  }
+  CHECK(examples[4].x.empty());
+  CHECK(File("a\n\nb\n<eos>\n").inputs(kEnded)[1].x == Ids{1});
+  const std::vector<InputLine> lines = File("a b\t* X\na b <eos>\t* X END\n").inputs(kEnded, true);
+  for (const InputLine& line : lines) {
+    CHECK(line.error.empty());
+    CHECK(line.allowed.length() == 2);
+  }
+}
+
+TEST_CASE("an end before the end is an error at its line") {
+  const std::string early = " ends a sequence and cannot stand before its end";
+  CHECK(File("a b\tX Y\na <eos> b\tX Y X\n").fault(kEnded) == "f:2: '<eos>'" + early);
+  CHECK(File("a b\tEND Y\n").fault(kEnded) == "f:1: 'END'" + early);
+  CHECK(File("a b\tX END\n").fault(kEnded) == "f:1: 2 symbols but 1 tag");
+  CHECK(File("a\tX\n<eos>\tEND\nb\tY\n\nb\tX\n").fault(kEnded) == "f:2: '<eos>'" + early);
+  const std::vector<InputLine> lines = File("a <eos> b\t* * *\na b\tEND *\n").inputs(kEnded, true);
+  CHECK(lines[0].error == "step 2: '<eos>'" + early);
+  CHECK(lines[1].error == "step 1: 'END'" + early);
+}

@@ -1,0 +1,49 @@
+#include "runtime/smc/genealogy.h"
+
+#include <cmath>
+
+#include "tests/catch.h"
+
+using namespace scry;
+
+TEST_CASE("without resampling, the variance is that of the mean of the weights") {
+  // Particles: 3 to a (then 2 to aa, 1 to ab), 2 to b (then both to ba).
+  const std::vector<double> a{0.5, -1.0}, b{0.25, 0.0, 2.0};
+  Genealogy tree;
+  tree.add({{0, 0}, {3, 2}, {3, 2}, a, {}});
+  tree.add({{0, 0, 1}, {2, 1, 2}, {2, 1, 2}, b, {}});
+  std::vector<double> weights{std::exp(a[0] + b[0]), std::exp(a[0] + b[0]), std::exp(a[0] + b[1]),
+                              std::exp(a[1] + b[2]), std::exp(a[1] + b[2])};
+  double total = 0, squares = 0;
+  for (double w : weights) total += w;
+  for (double w : weights) squares += (w / total) * (w / total);
+  for (Resampling scheme : {Resampling::kMultinomial, Resampling::kSystematic}) {
+    CHECK(tree.relative_variance(5, scheme).value() ==
+          Approx((5 * squares - 1) / 4).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("equal weights have no variance, however often they are resampled") {
+  for (Resampling scheme : {Resampling::kMultinomial, Resampling::kResidual,
+                            Resampling::kStratified, Resampling::kSystematic}) {
+    Genealogy tree;
+    tree.add({{0, 0}, {5, 3}, {4, 4}, {7.0, 7.0}, {5, 3}});
+    tree.add({{0, 0, 1}, {2, 2, 4}, {0, 1, 7}, {-1.0, -1.0, -1.0}, {2, 2, 4}});
+    tree.add({{0, 1, 1}, {1, 4, 3}, {1, 4, 3}, {0.0, 0.0, 0.0}, {}});
+    CHECK(tree.relative_variance(8, scheme).value() == Approx(0).margin(1e-12));
+  }
+}
+
+TEST_CASE("one particle tells nothing of its variance") {
+  Genealogy tree;
+  tree.add({{0}, {1}, {1}, {0.0}, {}});
+  CHECK(!tree.relative_variance(1, Resampling::kMultinomial));
+}
+
+TEST_CASE("weights of any size make no overflow") {
+  Genealogy tree;
+  tree.add({{0, 0}, {2, 2}, {3, 1}, {5000.0, 4999.0}, {2, 2 / std::exp(1.0)}});
+  tree.add({{0, 1}, {3, 1}, {3, 1}, {-9000.0, -9001.0}, {}});
+  const double variance = tree.relative_variance(4, Resampling::kMultinomial).value();
+  CHECK(std::isfinite(variance));
+}

@@ -1,0 +1,3 @@
+#pragma once
+#include "base/quote.h"
+#include "dsl/expr.h"

@@ -1,2 +1,0 @@
-#include "forest.h"
-#include "../compiler/emit.cpp"

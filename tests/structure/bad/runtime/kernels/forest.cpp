@@ -1,0 +1,2 @@
+#include "forest.h"
+#include "../../compiler/emit.cpp"

@@ -1,0 +1,4 @@
+#pragma once
+#include "runtime/kernels/forest.h"
+#include "runtime/smc/beam.h"
+#include "runtime/train/train.h"
