@@ -45,8 +45,10 @@ class KernelBench {
       : parameters_(Parameters::fresh(program, 1)),
         gradients_(program),
         bound_(program, kernel, parameters_, &gradients_) {
-    for (int r = 0; r < rows; ++r) sequence_of_row_.push_back(r * sequences / rows);
-    call_ = {rows, sequences, 8, sequence_of_row_.data(), nullptr};
+    for (int r = 0; r < rows; ++r) position_of_row_.push_back(r * sequences / rows);
+    for (int s = 0; s < sequences; ++s) sequence_of_position_.push_back(s);
+    call_ = {rows,   sequences, sequences, 8, position_of_row_.data(), sequence_of_position_.data(),
+             nullptr};
     Random random(2, 0);
     for (const Slot& slot : kernel.slots) {
       const int64_t size = slot.num_elements(call_, program.num_tags());
@@ -87,7 +89,7 @@ class KernelBench {
   Parameters parameters_;
   Gradients gradients_;
   BoundKernel bound_;
-  std::vector<int32_t> sequence_of_row_;
+  std::vector<int32_t> position_of_row_, sequence_of_position_;
   KernelCall call_;
   std::deque<RealBuffer> reals_;
   std::deque<std::vector<int32_t>> integers_;
@@ -161,8 +163,10 @@ int main(int argc, char** argv) {
       {"prepare.gradient", [](const Program& p) -> const Kernel& { return p.prepare.gradient; }},
       {"back.gradient", [](const Program& p) -> const Kernel& { return p.back.gradient; }},
       {"advance.gradient", [](const Program& p) -> const Kernel& { return p.advance.gradient; }},
-      {"extend.gradient", [](const Program& p) -> const Kernel& { return p.extend.gradient; }},
-      {"extend.proposal", [](const Program& p) -> const Kernel& { return p.extend_proposal; }}};
+      {"score_tag.gradient",
+       [](const Program& p) -> const Kernel& { return p.score_tag.gradient; }},
+      {"ahead.gradient", [](const Program& p) -> const Kernel& { return p.ahead.gradient; }},
+      {"extend.gradient", [](const Program& p) -> const Kernel& { return p.extend.gradient; }}};
   for (const int rows : {32, 128}) {
     for (const auto& [name, get] : kernels) {
       std::deque<KernelBench> benches;

@@ -97,8 +97,7 @@ class TrainBench {
          {"KL after", "offset KL after learning", "bits", to_bits(after.offset_kl)},
          {"ESS after", "effective sample size over M", "ratio", after.dev_ess},
          {"rows/(M T)", "rows over particle-steps of the last epoch", "ratio",
-          static_cast<double>(after.train.num_rows) /
-              static_cast<double>(after.train.num_particle_steps)},
+          after.train[Tally::kRows] / after.train[Tally::kParticleSteps]},
          {"seconds", "time", "s", seconds_since(start)}});
     return learned.parameters;
   }

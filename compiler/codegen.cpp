@@ -69,11 +69,11 @@ class WrapperEmitter {
     wrapper->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", wrapper));
     llvm::Value* call = wrapper->getArg(0);
-    // KernelCall: three i64, then two pointers.
+    // KernelCall: four i64, then three pointers.
     std::vector<llvm::Value*> sizes;
-    for (unsigned i = 0; i < 3; ++i) sizes.push_back(load(b_.getInt64Ty(), call, i));
-    sizes.push_back(load(b_.getPtrTy(), call, 3));
-    llvm::Value* args = load(b_.getPtrTy(), call, 4);
+    for (unsigned i = 0; i < 4; ++i) sizes.push_back(load(b_.getInt64Ty(), call, i));
+    for (unsigned i = 4; i < 6; ++i) sizes.push_back(load(b_.getPtrTy(), call, i));
+    llvm::Value* args = load(b_.getPtrTy(), call, 6);
     std::vector<llvm::Value*> slots;
     for (unsigned i = 0; i < plan.slots.size(); ++i) slots.push_back(load(b_.getPtrTy(), args, i));
     if (plan.by_enzyme) {

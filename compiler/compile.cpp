@@ -139,6 +139,15 @@ class Compiler {
     return {kernel(code, name), kernel(code, name + ".gradient")};
   }
 
+  PlaceStage place_stage(const LoadedCode& code, const std::string& name) const {
+    PlaceStage result{stage(code, name), {}};
+    for (const Slot& slot : result.forward.slots) {
+      if (slot.role == SlotRole::kOutput)
+        result.values.push_back({slot.name, slot.shape, slot.axes});
+    }
+    return result;
+  }
+
   Program assemble(const LoadedCode& code) const {
     Program program;
     program.task = model_.task;
@@ -164,17 +173,22 @@ class Compiler {
     program.features = model_.features;
     program.prepare = stage(code, "prepare");
     for (size_t k = 0; k < model_.scans.size(); ++k) {
-      program.scans.push_back({stage(code, fmt::format("scan.{}", k)), model_.scans[k].direction,
-                               model_.scans[k].sizes});
+      const std::string name = fmt::format("scan.{}", k);
+      program.scans.push_back({stage(code, name), model_.scans[k].direction, model_.scans[k].sizes,
+                               place_stage(code, name + ".in")});
     }
     program.encode = stage(code, "encode");
     program.start = stage(code, "start");
+    program.place = place_stage(code, "place");
     program.end = stage(code, "end");
+    program.back_in = place_stage(code, "back.in");
     program.back = stage(code, "back");
+    program.root = stage(code, "root");
+    program.ahead = place_stage(code, "ahead");
     program.score = kernel(code, "score");
+    program.score_tag = stage(code, "score_tag");
     program.advance = stage(code, "advance");
     program.extend = stage(code, "extend");
-    program.extend_proposal = kernel(code, "extend.proposal");
     return program;
   }
 

@@ -72,8 +72,10 @@ class FunctionEmitter {
 
   // -- Values -----------------------------------------------------------------------------------
 
-  using Key = std::tuple<NodeId, Value*, Value*, Value*, Value*, Value*>;
-  Key key(NodeId id, Value* i, Value* j) const { return {id, f_.row, f_.sequence, f_.tag, i, j}; }
+  using Key = std::tuple<NodeId, Value*, Value*, Value*, Value*, Value*, Value*>;
+  Key key(NodeId id, Value* i, Value* j) const {
+    return {id, f_.row, f_.position, f_.sequence, f_.tag, i, j};
+  }
 
   /// Element (i, j) of the node, at the current index of the axes.
   Value* value(NodeId id, Value* i, Value* j) {

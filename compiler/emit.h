@@ -11,7 +11,8 @@ class Module;
 
 namespace scry {
 
-/// Emits `void name(i64 rows, i64 sequences, i64 max_length, ptr sequence_of_row, ptr slot0, …)`.
+/// Emits `void name(i64 rows, i64 positions, i64 sequences, i64 max_length, ptr position_of_row,
+/// ptr sequence_of_position, ptr slot0, …)`.
 /// No two slots overlap, so all pointers are noalias. Each row is computed in the same way whatever
 /// its neighbours are: loops over axes are not vectorised or unrolled, loops over elements are.
 /// Reductions of nodes that are not `active` are marked as having no gradient; empty: all are

@@ -13,8 +13,8 @@ constexpr const char* kHeld = "held.";
 template <class ModelGraphsLike, class Visit>
 void for_each_graph(ModelGraphsLike& model, Visit visit) {
   for (auto& scan : model.scans) visit(scan.graph);
-  for (auto* graph :
-       {&model.encode, &model.start, &model.step, &model.end, &model.back, &model.extend}) {
+  for (auto* graph : {&model.encode, &model.start, &model.step, &model.end, &model.back,
+                      &model.root, &model.extend}) {
     visit(*graph);
   }
 }

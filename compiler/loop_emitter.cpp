@@ -6,7 +6,16 @@
 namespace scry {
 namespace {
 
-constexpr unsigned kFirstSlot = 4;  // after rows, sequences, max_length, sequence_of_row
+// The function's arguments; slots follow.
+enum Argument : unsigned {
+  kRows,
+  kPositions,
+  kSequences,
+  kMaxSequenceLength,
+  kPositionOfRow,
+  kSequenceOfPosition,
+  kFirstSlot,
+};
 
 }  // namespace
 
@@ -22,12 +31,14 @@ LoopEmitter::LoopEmitter(llvm::Module& module, const Schedule& schedule, const s
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
   builder_->setFastMathFlags(flags);
-  std::vector<llvm::Type*> types(3, builder_->getInt64Ty());
-  types.insert(types.end(), 1 + schedule.slots.size(), builder_->getPtrTy());
+  std::vector<llvm::Type*> types(kPositionOfRow, builder_->getInt64Ty());
+  types.insert(types.end(), kFirstSlot - kPositionOfRow + schedule.slots.size(),
+               builder_->getPtrTy());
   function_ = llvm::Function::Create(llvm::FunctionType::get(builder_->getVoidTy(), types, false),
                                      llvm::Function::InternalLinkage, name, module);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
-  describe(function_->getArg(3), true);
+  describe(function_->getArg(kPositionOfRow), true);
+  describe(function_->getArg(kSequenceOfPosition), true);
   for (size_t i = 0; i < schedule.slots.size(); ++i) {
     const Slot& slot = schedule.slots[i];
     llvm::Argument* argument = function_->getArg(static_cast<unsigned>(i) + kFirstSlot);
@@ -113,14 +124,22 @@ void LoopEmitter::over_axes(Axes axes, const std::function<void()>& body) {
     });
   };
   if (axes.has_prefix()) {
-    for_each(function_->getArg(0), Loop::kAxis, [&](Value index) {
+    for_each(function_->getArg(kRows), Loop::kAxis, [&](Value index) {
       row = index;
-      sequence = load_index(function_->getArg(3), index);
+      position = load_index(function_->getArg(kPositionOfRow), index);
+      sequence = load_index(function_->getArg(kSequenceOfPosition), position);
       over_tags();
-      row = sequence = nullptr;
+      row = position = sequence = nullptr;
+    });
+  } else if (axes.has_position()) {
+    for_each(function_->getArg(kPositions), Loop::kAxis, [&](Value index) {
+      position = index;
+      sequence = load_index(function_->getArg(kSequenceOfPosition), index);
+      over_tags();
+      position = sequence = nullptr;
     });
   } else if (axes.has_sequence()) {
-    for_each(function_->getArg(1), Loop::kAxis, [&](Value index) {
+    for_each(function_->getArg(kSequences), Loop::kAxis, [&](Value index) {
       sequence = index;
       over_tags();
       sequence = nullptr;
@@ -141,9 +160,9 @@ void LoopEmitter::over_elements(const Shape& shape, const std::function<void(Val
 
 void LoopEmitter::at_first_index(Value count, const std::function<void()>& body) {
   const auto run = [&] {
-    row = sequence = tag = i64(0);
+    row = position = sequence = tag = i64(0);
     body();
-    row = sequence = tag = nullptr;
+    row = position = sequence = tag = nullptr;
   };
   if (llvm::isa<llvm::ConstantInt>(count)) return run();
   auto* then = llvm::BasicBlock::Create(module_.getContext(), "some", function_);
@@ -174,11 +193,12 @@ LoopEmitter::Value LoopEmitter::dim(int size) {
   return size == kLength ? sum(last(), i64(1)) : i64(size);
 }
 LoopEmitter::Value LoopEmitter::allocated(int size) {
-  return size == kLength ? function_->getArg(2) : i64(size);
+  return size == kLength ? function_->getArg(kMaxSequenceLength) : i64(size);
 }
 LoopEmitter::Value LoopEmitter::count(Axes axes) {
-  Value n = axes.has_prefix()     ? function_->getArg(0)
-            : axes.has_sequence() ? function_->getArg(1)
+  Value n = axes.has_prefix()     ? function_->getArg(kRows)
+            : axes.has_position() ? function_->getArg(kPositions)
+            : axes.has_sequence() ? function_->getArg(kSequences)
                                   : i64(1);
   return axes.has_tag() ? product(n, i64(num_tags_)) : n;
 }
@@ -187,7 +207,10 @@ LoopEmitter::Value LoopEmitter::slot(int index) {
   return function_->getArg(static_cast<unsigned>(index) + kFirstSlot);
 }
 LoopEmitter::Value LoopEmitter::block_offset(Axes axes, const Shape& shape) {
-  Value index = axes.has_prefix() ? row : axes.has_sequence() ? sequence : i64(0);
+  Value index = axes.has_prefix()     ? row
+                : axes.has_position() ? position
+                : axes.has_sequence() ? sequence
+                                      : i64(0);
   if (axes.has_tag()) index = sum(product(index, i64(num_tags_)), tag);
   for (int axis = 0; axis < shape.rank(); ++axis) index = product(index, allocated(shape[axis]));
   return index;

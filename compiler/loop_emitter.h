@@ -23,8 +23,8 @@ class LoopEmitter {
  public:
   using Value = llvm::Value*;
 
-  /// Starts `void name(i64 rows, i64 sequences, i64 max_length, ptr sequence_of_row, ptr slot0,
-  /// …)`.
+  /// Starts `void name(i64 rows, i64 positions, i64 sequences, i64 max_length,
+  /// ptr position_of_row, ptr sequence_of_position, ptr slot0, …)`.
   LoopEmitter(llvm::Module& module, const Schedule& schedule, const std::string& name,
               Precision precision, int num_tags);
 
@@ -68,7 +68,7 @@ class LoopEmitter {
   Value load_fixed(llvm::Type* type, Value address);
 
   // The current index; null where there is none.
-  Value row = nullptr, sequence = nullptr, tag = nullptr;
+  Value row = nullptr, position = nullptr, sequence = nullptr, tag = nullptr;
 
  private:
   void describe(llvm::Argument* argument, bool is_int);

@@ -50,7 +50,8 @@ Graph split_concat(const Graph& graph) {
     // Fewest indices first, so that partial sums stay over few axes too.
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
       const auto rank = [](Axes x) {
-        return (x.has_sequence() ? 1 : 0) + (x.has_prefix() ? 2 : 0) + (x.has_tag() ? 3 : 0);
+        return (x.has_sequence() ? 1 : 0) + (x.has_position() ? 2 : 0) + (x.has_prefix() ? 3 : 0) +
+               (x.has_tag() ? 4 : 0);
       };
       return rank(a.axes) < rank(b.axes);
     });

@@ -14,8 +14,9 @@ enum class Precision : uint8_t { kFloat, kDouble };
 
 /// One call of a kernel over a batch of rows.
 struct KernelCall {
-  int64_t num_rows = 0, num_sequences = 0, max_length = 0;
-  const int32_t* sequence_of_row = nullptr;
+  int64_t num_rows = 0, num_positions = 0, num_sequences = 0, max_length = 0;
+  const int32_t* position_of_row = nullptr;
+  const int32_t* sequence_of_position = nullptr;
   void* const* args = nullptr;  ///< one buffer per slot of the kernel
 };
 using KernelFn = void (*)(const KernelCall*);
@@ -39,6 +40,7 @@ struct Slot {
 
   int64_t num_elements(const KernelCall& call, int num_tags) const {
     int64_t count = axes.has_prefix()     ? call.num_rows
+                    : axes.has_position() ? call.num_positions
                     : axes.has_sequence() ? call.num_sequences
                                           : 1;
     if (axes.has_tag()) count *= num_tags;
@@ -56,15 +58,30 @@ struct Kernel {
 };
 
 /// A function of the interpreter and its gradient, which adds to the gradients of all its real
-/// inputs.
+/// inputs; of the lookahead's (end, back, root, ahead, extend) to those that φ moves. There is none
+/// where nothing would be added.
 struct Stage {
   Kernel forward;
   Kernel gradient;
 };
 
+/// A value that is a sequence's or a position's.
+struct PlacedValue {
+  std::string name;
+  Shape shape;
+  Axes axes;
+};
+
+/// What other stages read that varies over sequences or positions alone: computed for all of a
+/// batch in one call, and its gradient likewise. Without values there is no code.
+struct PlaceStage : Stage {
+  std::vector<PlacedValue> values;
+};
+
 struct ScanStage : Stage {
   Direction direction;
   std::vector<int> sizes;
+  PlaceStage in;  ///< what the recurrence reads of x
 };
 
 /// Where a parameter or table stands in the flat vector of all.
@@ -102,14 +119,18 @@ struct Program {
 
   Stage prepare;                 ///< parameters → tables; once per parameter update
   std::vector<ScanStage> scans;  ///< the encoder's recurrences, in order
-  Stage encode;                  ///< → enc.* at one position
-  Stage start;                   ///< → s.* (s₀)
-  Stage end;                     ///< → later.* (s̄_T)
-  Stage back;                    ///< later.*, x → next.*, to_go (eq:sbar)
+  Stage encode;                  ///< → enc.* at a position
+  Stage start;                   ///< → s.* (s₀), of a sequence
+  PlaceStage place;              ///< x → place.*, which the step reads
+  Stage end;                     ///< → later.* (s̄_T), of a sequence
+  PlaceStage back_in;            ///< x → in.*, which `back` reads
+  Stage back;                    ///< later.*, x → next.*, to_go, at a position (eq:sbar)
+  Stage root;                    ///< s.*, later.* → compat (C_0), of a sequence
+  PlaceStage ahead;              ///< later.*, x → ahead.*, which `extend` reads
   Kernel score;                  ///< s.*, x → score, for every tag
-  Stage advance;                 ///< s.*, x, y → score, next.*, for one tag a row
-  Stage extend;                  ///< s.*, later.*, x → score, next.*, compat, for every tag
-  Kernel extend_proposal;        ///< the gradient of compat for φ and later.* alone
+  Stage score_tag;               ///< s.*, x, y → score, for one tag a row
+  Stage advance;                 ///< s.*, x, y → next.*, for one tag a row
+  Stage extend;  ///< s.*, later.*, x → score, next.*, compat, for every tag; gradient: of compat
 
   std::shared_ptr<const void> code;  ///< keeps the machine code alive
 

@@ -12,7 +12,7 @@ namespace {
 
 /// One index of the axes.
 struct At {
-  int row = 0, sequence = 0, tag = 0;
+  int row = 0, position = 0, sequence = 0, tag = 0;
 };
 
 class Evaluator {
@@ -42,16 +42,20 @@ class Evaluator {
  private:
   template <class F>
   void for_each_index(Axes axes, F body) const {
-    const int outer = axes.has_prefix()     ? extent_.num_rows
-                      : axes.has_sequence() ? extent_.num_sequences
-                                            : 1;
+    const int outer = extent_.count(axes.without_tag());
     for (int i = 0; i < outer; ++i) {
-      At at{i, axes.has_prefix() ? extent_.sequence_of_row[static_cast<size_t>(i)] : i, 0};
+      At at{i, i, i, 0};
+      if (axes.has_prefix()) at.position = extent_.position_of_row[static_cast<size_t>(i)];
+      if (axes.has_prefix() || axes.has_position())
+        at.sequence = extent_.sequence_of_position[static_cast<size_t>(at.position)];
       for (at.tag = 0; at.tag < (axes.has_tag() ? extent_.num_tags : 1); ++at.tag) body(at);
     }
   }
   size_t offset(Axes axes, const Shape& shape, const At& at) const {
-    int64_t index = axes.has_prefix() ? at.row : axes.has_sequence() ? at.sequence : 0;
+    int64_t index = axes.has_prefix()     ? at.row
+                    : axes.has_position() ? at.position
+                    : axes.has_sequence() ? at.sequence
+                                          : 0;
     if (axes.has_tag()) index = index * extent_.num_tags + at.tag;
     return static_cast<size_t>(index * extent_.stride(shape));
   }
@@ -237,7 +241,10 @@ int Extent::max_length() const {
   return lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
 }
 int Extent::count(Axes axes) const {
-  const int outer = axes.has_prefix() ? num_rows : axes.has_sequence() ? num_sequences : 1;
+  const int outer = axes.has_prefix()     ? num_rows
+                    : axes.has_position() ? num_positions
+                    : axes.has_sequence() ? num_sequences
+                                          : 1;
   return outer * (axes.has_tag() ? num_tags : 1);
 }
 int64_t Extent::stride(const Shape& shape) const {

@@ -9,10 +9,11 @@
 
 namespace scry {
 
-/// The sizes of the axes, and how rows belong to sequences.
+/// The sizes of the axes, and where rows and positions belong.
 struct Extent {
-  int num_rows = 1, num_sequences = 1, num_tags = 1;
-  std::vector<int> sequence_of_row = {0};
+  int num_rows = 1, num_positions = 1, num_sequences = 1, num_tags = 1;
+  std::vector<int> position_of_row = {0};
+  std::vector<int> sequence_of_position = {0};
   std::vector<int> lengths = {1};  ///< T of each sequence
 
   int max_length() const;

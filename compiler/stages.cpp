@@ -6,6 +6,7 @@
 
 #include "compiler/adjoint.h"
 #include "compiler/pass_dead.h"
+#include "compiler/pass_positions.h"
 #include "compiler/pass_tables.h"
 #include "compiler/rewrite.h"
 
@@ -31,6 +32,11 @@ Graph only_outputs(Graph graph, const std::vector<std::string>& names) {
   return remove_dead(graph);
 }
 
+Graph without_output(Graph graph, const std::string& name) {
+  std::erase_if(graph.outputs, [&](const GraphOutput& output) { return output.name == name; });
+  return remove_dead(graph);
+}
+
 std::vector<std::string> real_outputs(const Graph& graph) {
   std::vector<std::string> names;
   for (const GraphOutput& output : graph.outputs) {
@@ -47,19 +53,43 @@ class StageMaker {
 
   StageGraphs run() {
     for (size_t k = 0; k < model_.scans.size(); ++k)
-      add(fmt::format("scan.{}", k), model_.scans[k].graph);
-    if (!model_.features.empty()) add("encode", model_.encode);
-    add("start", model_.start);
+      add_recurrence(fmt::format("scan.{}", k), model_.scans[k].graph, "before.", For::kAll);
+    if (!model_.features.empty()) add("encode", settle(model_.encode), For::kAll);
+    add("start", settle(model_.start), For::kAll);
+
+    // What x alone decides of the step is one stage for all of its uses.
+    Graph place, ahead;
+    const auto move = [&](Graph graph) {
+      return remove_dead(hoist_positions(
+          graph, "place", [&](const Node& leaf) { return !is_proposals(leaf); }, place));
+    };
+    const Graph step = for_given_tag(model_.step);
+    const Graph score = move(settle(only_outputs(model_.step, {"score"})));
+    const Graph score_tag = move(settle(only_outputs(step, {"score"})));
+    const Graph advance = move(settle(without_output(step, "score")));
+    Graph extend;
     if (model_.has_proposal) {
-      add("end", model_.end);
-      add("back", model_.back);
+      extend = move(settle(model_.extend));
+      extend = remove_dead(hoist_positions(
+          extend, "ahead", [](const Node&) { return true; }, ahead));
     }
-    add("score", only_outputs(model_.step, {"score"}), false);
-    add("advance", for_given_tag(model_.step));
-    if (model_.has_proposal) add("extend", model_.extend);
+    add_placed("place", place, For::kAll);
+    if (model_.has_proposal) {
+      add("end", settle(model_.end), For::kProposal);
+      add_recurrence("back", model_.back, "later.", For::kProposal);
+      if (model_.root.size() > 0) add("root", settle(model_.root), For::kProposal);
+      add_placed("ahead", ahead, For::kProposal);
+    }
+    add("score", score, For::kNone);
+    add("score_tag", score_tag, For::kAll);
+    add("advance", advance, For::kAll);
+    if (model_.has_proposal) add("extend", extend, For::kProposal);
 
     const size_t num_tables = tables_.outputs.size();  // those that stages, not gradients, look up
-    group_tables();
+    for (const GraphOutput& output : tables_.outputs) {
+      result_.table_groups.push_back(is_proposals_table(output.name) ? ParamGroup::kProposal
+                                                                     : ParamGroup::kModel);
+    }
     for (StageGraph& stage : result_.stages) request_gradients(stage);
     StageGraph prepare{"prepare", tables_, {}};
     if (gradients_) {
@@ -75,48 +105,67 @@ class StageMaker {
   }
 
  private:
-  void add(const std::string& name, const Graph& graph, bool differentiable = true) {
-    StageGraph stage{name, remove_dead(hoist_tables(optimize(graph, observe_), tables_)), {}};
-    if (gradients_ && differentiable) stage.gradients.push_back({name + ".gradient", {}, {}, {}});
-    result_.stages.push_back(std::move(stage));
+  /// Whose gradients a stage needs: training moves φ with θ held still.
+  enum class For : uint8_t { kNone, kAll, kProposal };
+
+  /// Optimised, and without what parameters alone decide.
+  Graph settle(const Graph& graph) {
+    return remove_dead(hoist_tables(optimize(graph, observe_), tables_));
   }
 
-  void group_tables() {
+  void add(const std::string& name, Graph graph, For gradients) {
+    StageGraph stage{name, std::move(graph), {}};
+    if (gradients_ && gradients != For::kNone)
+      stage.gradients.push_back({name + ".gradient", {}, {}, {}});
+    for_.push_back(gradients);
+    result_.stages.push_back(std::move(stage));
+  }
+  void add_placed(const std::string& name, const Graph& place, For gradients) {
+    if (!place.outputs.empty()) add(name, place, gradients);
+  }
+  /// A recurrence along x in two stages: what it reads of x at all positions, and the rest.
+  void add_recurrence(const std::string& name, const Graph& graph, const std::string& state,
+                      For gradients) {
+    Graph in;
+    Graph rest = remove_dead(hoist_positions(
+        settle(graph), "in", [&](const Node& leaf) { return !leaf.attr.name.starts_with(state); },
+        in));
+    add_placed(name + ".in", in, gradients);
+    add(name, std::move(rest), gradients);
+  }
+
+  bool is_proposals_param(const Node& node) const {
+    return model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal;
+  }
+  bool is_proposals_table(const std::string& name) const {
     std::vector<bool> of_proposal(tables_.nodes.size(), false);
     for (size_t id = 0; id < tables_.nodes.size(); ++id) {
       const Node& node = tables_.nodes[id];
-      of_proposal[id] =
-          node.op == Op::kParam
-              ? model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal
-              : std::any_of(node.in.begin(), node.in.end(),
-                            [&](NodeId in) { return of_proposal[static_cast<size_t>(in)]; });
+      of_proposal[id] = node.op == Op::kParam
+                            ? is_proposals_param(node)
+                            : std::any_of(node.in.begin(), node.in.end(), [&](NodeId in) {
+                                return of_proposal[static_cast<size_t>(in)];
+                              });
     }
-    for (const GraphOutput& output : tables_.outputs) {
-      result_.table_groups.push_back(of_proposal[static_cast<size_t>(output.node)]
-                                         ? ParamGroup::kProposal
-                                         : ParamGroup::kModel);
-    }
+    const NodeId table = tables_.find_output(name);
+    return table >= 0 && of_proposal[static_cast<size_t>(table)];
   }
-
+  /// An input or parameter that moves when φ does.
   bool is_proposals(const Node& node) const {
-    if (node.op == Op::kParam)
-      return model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal;
-    for (size_t i = 0; i < tables_.outputs.size() && i < result_.table_groups.size(); ++i) {
-      if (tables_.outputs[i].name == node.attr.name)
-        return result_.table_groups[i] == ParamGroup::kProposal;
-    }
-    return node.attr.name.starts_with("later.");
+    if (node.op == Op::kParam) return is_proposals_param(node);
+    const std::string& name = node.attr.name;
+    return name.starts_with("later.") || name.starts_with("ahead.") || name.starts_with("in.") ||
+           (name.starts_with("table.") && is_proposals_table(name));
   }
 
   void request_gradients(StageGraph& stage) {
-    if (stage.gradients.empty()) return;
-    if (stage.name == "extend") stage.gradients.push_back({"extend.proposal", {"compat"}, {}, {}});
+    const For whose = for_[static_cast<size_t>(&stage - result_.stages.data())];
     for (GradientRequest& request : stage.gradients) {
-      const bool for_proposal = request.name == "extend.proposal";
-      if (!for_proposal) request.seeds = real_outputs(stage.graph);
+      request.seeds =
+          stage.name == "extend" ? std::vector<std::string>{"compat"} : real_outputs(stage.graph);
       for (const Node& node : stage.graph.nodes) {
         if ((node.op != Op::kInput && node.op != Op::kParam) || node.type.is_int()) continue;
-        if (for_proposal && !is_proposals(node)) continue;
+        if (whose == For::kProposal && !is_proposals(node)) continue;
         if (std::find(request.wrt.begin(), request.wrt.end(), node.attr.name) ==
             request.wrt.end()) {
           request.wrt.push_back(node.attr.name);
@@ -127,6 +176,11 @@ class StageMaker {
         request.graph = remove_dead(hoist_tables(graph, tables_));
       }
     }
+    // Such as of states that are integers alone.
+    std::erase_if(stage.gradients, [&](const GradientRequest& request) {
+      const std::vector<bool> active = find_active(stage.graph, request.seeds, request.wrt);
+      return std::find(active.begin(), active.end(), true) == active.end();
+    });
   }
 
   const ModelGraphs& model_;
@@ -134,6 +188,7 @@ class StageMaker {
   const PassObserver& observe_;
   Graph tables_;
   StageGraphs result_;
+  std::vector<For> for_;  // of each stage
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The graphs of a model's stages, optimised, with what is parameters-only moved to `prepare`.
+// The graphs of a model's stages, optimised, with what is parameters-only moved to `prepare`, and
+// what is sequences' or positions' alone to stages of their own.
 #pragma once
 #include <string>
 #include <vector>

@@ -69,7 +69,7 @@ std::vector<Expr> scan(Direction direction, const std::vector<int>& sizes,
                                    i, sizes[i]));
     }
     scan->previous.push_back(leaf(Op::kInput, Type::real({sizes[i]}),
-                                  {.name = fmt::format("before.{}", i), .axes = Axes::sequence()},
+                                  {.name = fmt::format("before.{}", i), .axes = Axes::position()},
                                   where));
     before.emplace_back(scan->previous.back());
   }
@@ -134,7 +134,12 @@ Expr Input::at(const NameAt& name, int offset) const {
   return select(inside, Operand(encoding_.all(name)[there], w), Operand(0.0, w));
 }
 
+int Candidates::size() const {
+  if (num_tags_ == 0) throw NoCandidates();
+  return num_tags_;
+}
 Expr Candidates::operator[](const NameAt& name) const {
+  if (num_tags_ == 0) throw NoCandidates();
   const Expr value = state_[name];
   return Expr(apply(Op::kCandidates, {value.node()}, {.i = num_tags_}, name.where));
 }

@@ -126,17 +126,25 @@ struct Step {
   Where where = Where::here();
 };
 
+/// Thrown, and caught by trace, where candidates are asked for and there are none: before y_1.
+class NoCandidates : public Error {
+ public:
+  NoCandidates() : Error("there are no candidates before the first tag") {}
+};
+
 /// The next states that each y_t would lead to (the paper's footnote on c).
 class Candidates {
  public:
+  /// None.
+  Candidates() = default;
   Candidates(State state, int num_tags) : state_(std::move(state)), num_tags_(num_tags) {}
-  int size() const { return num_tags_; }
+  int size() const;
   /// One row per tag: [|Y|, d].
   Expr operator[](const NameAt& name) const;
 
  private:
-  State state_;
-  int num_tags_;
+  State state_ = {};
+  int num_tags_ = 0;
 };
 
 /// An incremental scoring model: p(y|x) ∝ exp Σ_t g (eq:condit).

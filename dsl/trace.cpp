@@ -50,7 +50,8 @@ class Tracer {
     trace_encoding();
     const State start = ask("start", model_.where(), [&] { return model_.start(encoding_); });
     graphs_.start =
-        flatten(named(start.checked(graphs_.state, "the start state"), graphs_.state, "s."));
+        flatten(named(start.checked(graphs_.state, "the start state"), graphs_.state, "s."),
+                Axes::sequence());
     const State s = state_inputs(graphs_.state, "s.", Axes::prefix());
     const Sym y = int_input("y", num_tags(), Axes::tag());
     const Step step = ask("step", model_.where(), [&] { return model_.step(s, x_, y); });
@@ -119,7 +120,7 @@ class Tracer {
   }
 
   void trace_encoding() {
-    const Sym x = int_input("x", graphs_.task.x.size(), Axes::sequence());
+    const Sym x = int_input("x", graphs_.task.x.size(), Axes::position());
     const Encoding encoding = ask("encode", model_.where(), [&] { return model_.encode(x); });
     std::vector<GraphValue> outputs;
     std::vector<std::pair<std::string, Expr>> seen;
@@ -138,18 +139,19 @@ class Tracer {
                                         {.name = "enc." + name, .axes = Axes::sequence()}, {})));
     }
     in_encode_ = true;
-    graphs_.encode = flatten(outputs);
+    graphs_.encode = flatten(outputs, Axes::position());
     in_encode_ = false;
     encoding_ = Encoding(std::move(seen));
-    x_ = Input(x, int_input("t", kMaxLength, Axes::sequence()), encoding_);
+    x_ = Input(x, int_input("t", kMaxLength, Axes::position()), encoding_);
   }
 
   void trace_proposal(const State& next, std::vector<GraphValue> outputs) {
-    const State later = state_inputs(graphs_.later, "later.", Axes::sequence());
+    const State later = state_inputs(graphs_.later, "later.", Axes::position());
     const Where where = proposal_->where();
     const State end = ask("end", where, [&] { return proposal_->end(); });
     graphs_.end =
-        flatten(named(end.checked(graphs_.later, "the end state"), graphs_.later, "later."));
+        flatten(named(end.checked(graphs_.later, "the end state"), graphs_.later, "later."),
+                Axes::sequence());
     const State back = ask("back", where, [&] {
                          return proposal_->back(later, x_);
                        }).checked(graphs_.later, "the state that back returns");
@@ -157,14 +159,29 @@ class Tracer {
     const Expr to_go = ask("to_go", where, [&] { return proposal_->to_go(later, x_); });
     check_scalar(to_go, back.where(), "to_go returns nothing", "to_go");
     back_outputs.push_back({"to_go", to_go.node()});
-    graphs_.back = flatten(back_outputs);
+    graphs_.back = flatten(back_outputs, Axes::position());
 
     const Expr compat = ask("compat", where, [&] {
       return proposal_->compat(next, later, Candidates(next, num_tags()));
     });
     check_scalar(compat, back.where(), "compat returns nothing", "compat");
     outputs.push_back({"compat", compat.node()});
+    trace_root();
     graphs_.extend = flatten(outputs, Axes::prefix() | Axes::tag());
+  }
+
+  /// C_0. There are no candidates before the first tag: where c asks for them, it is 0.
+  void trace_root() {
+    const Axes axes = Axes::sequence();
+    const Expr compat = ask("compat", proposal_->where(), [&] {
+      try {
+        return proposal_->compat(state_inputs(graphs_.state, "s.", axes),
+                                 state_inputs(graphs_.later, "later.", axes), Candidates());
+      } catch (const NoCandidates&) {
+        return Expr();
+      }
+    });
+    if (compat.is_defined()) graphs_.root = flatten({{"compat", compat.node()}}, axes);
   }
 
   /// The scan's index among graphs_.scans, made on first sight (so its own operands come first).
@@ -178,13 +195,13 @@ class Tracer {
       out.sizes.push_back(static_cast<int>(scan->next[i]->type.shape.size()));
     }
     current_scan_ = scan.get();
-    out.graph = flatten(outputs);
+    out.graph = flatten(outputs, Axes::position());
     current_scan_ = nullptr;
     graphs_.scans.push_back(std::move(out));
     return scan_ids_[scan.get()] = static_cast<int>(graphs_.scans.size()) - 1;
   }
 
-  Graph flatten(const std::vector<GraphValue>& outputs, Axes axes = Axes::sequence()) {
+  Graph flatten(const std::vector<GraphValue>& outputs, Axes axes) {
     // Recurrences that the outputs read become graphs of their own before this one is numbered.
     Graph graph;
     std::map<const Traced*, NodeId> ids;
@@ -230,8 +247,8 @@ class Tracer {
         }
         const int scan = suspended([&] { return scan_index(attr.scan); });
         return graph.add_leaf(
-            Op::kInput, traced.type, Axes::sequence(),
-            {.name = fmt::format("scan.{}.{}", scan, attr.i), .axes = Axes::sequence()},
+            Op::kInput, traced.type, Axes::position(),
+            {.name = fmt::format("scan.{}.{}", scan, attr.i), .axes = Axes::position()},
             traced.where);
       }
       default: {
@@ -269,7 +286,7 @@ class Tracer {
   const Scan* current_scan_ = nullptr;
   bool in_encode_ = false;  // where alone recurrences may be used
   Encoding encoding_;
-  Input x_{int_input("x", 1, Axes::sequence()), int_input("t", 1, Axes::sequence()), {}};
+  Input x_{int_input("x", 1, Axes::position()), int_input("t", 1, Axes::position()), {}};
 };
 
 }  // namespace

@@ -40,6 +40,7 @@ struct ModelGraphs {
   bool has_proposal = false;
   Graph end;     ///< → later.NAME (s̄_T)
   Graph back;    ///< → next.NAME, to_go (eq:sbar, eq:Hhat)
+  Graph root;    ///< → compat of s₀ and s̄_0 (C_0); empty if c asks for candidates
   Graph extend;  ///< → score, next.NAME, compat (eq:c)
 };
 

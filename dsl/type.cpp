@@ -48,7 +48,10 @@ std::string to_string(const Type& type) {
 
 std::string to_string(Axes axes) {
   if (axes == Axes::none()) return "parameters";
-  std::string text = axes.has_prefix() ? "prefix" : axes.has_sequence() ? "sequence" : "";
+  std::string text = axes.has_prefix()     ? "prefix"
+                     : axes.has_position() ? "position"
+                     : axes.has_sequence() ? "sequence"
+                                           : "";
   if (axes.has_tag()) text += text.empty() ? "tag" : "×tag";
   return text;
 }

@@ -57,31 +57,37 @@ struct Type {
 std::string to_string(const Type& type);
 
 /// What a value varies over. A value is computed once per index of its axes and no more.
-/// A prefix (row) belongs to one sequence, so kPrefix implies kSequence, which is then not set.
+/// A prefix (row) stands at one position, and a position in one sequence: each implies what it is
+/// in, which is then not set.
 class Axes {
  public:
   constexpr Axes() = default;
   static constexpr Axes none() { return Axes(0); }      ///< parameters only
-  static constexpr Axes sequence() { return Axes(1); }  ///< x_t, s̄_t, an encoding
-  static constexpr Axes prefix() { return Axes(2); }    ///< s_{t-1}
-  static constexpr Axes tag() { return Axes(4); }       ///< the candidate y_t
+  static constexpr Axes sequence() { return Axes(1); }  ///< s₀, T, an encoding of all of x
+  static constexpr Axes position() { return Axes(2); }  ///< x_t, t, s̄_t
+  static constexpr Axes prefix() { return Axes(4); }    ///< s_{t-1}
+  static constexpr Axes tag() { return Axes(8); }       ///< the candidate y_t
 
   constexpr bool has_sequence() const { return (bits_ & 1) != 0; }
-  constexpr bool has_prefix() const { return (bits_ & 2) != 0; }
-  constexpr bool has_tag() const { return (bits_ & 4) != 0; }
+  constexpr bool has_position() const { return (bits_ & 2) != 0; }
+  constexpr bool has_prefix() const { return (bits_ & 4) != 0; }
+  constexpr bool has_tag() const { return (bits_ & 8) != 0; }
   constexpr bool empty() const { return bits_ == 0; }
-  constexpr Axes without_tag() const { return Axes(bits_ & ~4u); }
+  constexpr Axes without_tag() const { return Axes(bits_ & ~8u); }
   /// Every index of `this` determines an index of `other`.
   constexpr bool covers(Axes other) const { return (*this | other) == *this; }
   constexpr Axes operator|(Axes other) const { return Axes(bits_ | other.bits_); }
   constexpr bool operator==(const Axes&) const = default;
 
  private:
-  constexpr explicit Axes(unsigned bits) : bits_((bits & 2) != 0 ? bits & ~1u : bits) {}
+  constexpr explicit Axes(unsigned bits)
+      : bits_((bits & 4) != 0   ? bits & ~3u
+              : (bits & 2) != 0 ? bits & ~1u
+                                : bits) {}
   unsigned bits_ = 0;
 };
 
-/// "parameters", "sequence", "prefix", "prefix×tag", …
+/// "parameters", "sequence", "position", "prefix", "prefix×tag", …
 std::string to_string(Axes axes);
 
 }  // namespace scry

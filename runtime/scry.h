@@ -13,5 +13,5 @@
 #include "runtime/search/search.h"
 #include "runtime/smc/metrics.h"
 #include "runtime/smc/sample.h"
-#include "runtime/train/replay.h"
+#include "runtime/train/score_taggings.h"
 #include "runtime/train/train.h"

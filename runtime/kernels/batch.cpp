@@ -2,34 +2,48 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace scry {
-namespace {
-
-KernelCall call_for(const Batch& batch, int num_sequences) {
-  return {0, num_sequences, batch.max_length(), nullptr, nullptr};
-}
-
-}  // namespace
 
 Batch::Slots::Slots(const Program& program, const BoundKernel& kernel)
     : x(kernel.find("x")),
       t(kernel.find("t")),
       last(kernel.find("last")),
+      place(PlacedRows(program, program.place).find(kernel)),
+      ahead(PlacedRows(program, program.ahead).find(kernel)),
       later(kernel, "later.", program.later) {
   for (const auto& feature : program.features)
     features.push_back(kernel.find("enc." + feature.first));
 }
 
-void Batch::bind(BoundKernel& kernel, const Slots& slots, int step) const {
-  kernel.bind(slots.x, symbols_.data() + at(step - 1));
-  kernel.bind(slots.t, positions_.data() + at(step - 1));
+void Batch::bind(BoundKernel& kernel, const Slots& slots, int64_t first_position) const {
+  kernel.bind(slots.x, symbols_.data() + first_position);
+  kernel.bind(slots.t, times_.data() + first_position);
   kernel.bind(slots.last, last_.data());
   for (size_t f = 0; f < features_.size(); ++f) kernel.bind(slots.features[f], features_[f].at());
-  slots.later.bind(kernel, later_, at(step));
+  place_.bind(kernel, slots.place, first_position);
+  ahead_.bind(kernel, slots.ahead, first_position);
+  slots.later.bind(kernel, later_, num_sequences() + first_position);
+}
+
+Batch::Batch(const Program& program)
+    : place_(program, program.place),
+      back_in_(program, program.back_in),
+      ahead_(program, program.ahead),
+      start_(program, program.state),
+      later_(program, program.later),
+      root_compat_(program.precision, 0) {
+  features_.assign(program.features.size(), RealBuffer(program.precision, 0));
+  for (const ScanStage& scan : program.scans) {
+    scans_.emplace_back(program, scan_components(scan));
+    scan_in_.emplace_back(program, scan.in);
+  }
 }
 
 Batch::Batch(const Program& program, const Parameters& parameters,
-             std::span<const std::span<const int>> inputs, bool look_ahead) {
+             std::span<const std::span<const int>> inputs, bool look_ahead)
+    : Batch(program) {
   BatchEncoder(program, parameters).run(inputs, look_ahead, *this);
 }
 
@@ -44,14 +58,19 @@ void Batch::set_inputs(std::span<const std::span<const int>> inputs) {
     last_.push_back(static_cast<int32_t>(x.size()) - 1);
   }
   num_reaching_.assign(static_cast<size_t>(max_length()) + 1, 0);
-  symbols_.assign(static_cast<size_t>(at(max_length())), 0);
-  positions_.assign(symbols_.size(), 0);
-  for (int s = 0; s < num_sequences(); ++s) {
-    for (int t = 1; t <= length(s); ++t) {
-      const auto here = static_cast<size_t>(at(t - 1) + s);
-      symbols_[here] = inputs[static_cast<size_t>(s)][static_cast<size_t>(t - 1)];
-      positions_[here] = t - 1;
-      num_reaching_[static_cast<size_t>(t)] = s + 1;
+  first_position_.assign(static_cast<size_t>(max_length()) + 1, 0);
+  symbols_.clear();
+  times_.clear();
+  sequence_of_position_.clear();
+  int32_t reaching = num_sequences();
+  for (int32_t t = 0; t < max_length(); ++t) {
+    while (length(reaching - 1) <= t) --reaching;
+    num_reaching_[static_cast<size_t>(t) + 1] = reaching;
+    first_position_[static_cast<size_t>(t) + 1] = static_cast<int32_t>(symbols_.size());
+    for (int32_t s = 0; s < reaching; ++s) {
+      symbols_.push_back(inputs[static_cast<size_t>(s)][static_cast<size_t>(t)]);
+      times_.push_back(t);
+      sequence_of_position_.push_back(s);
     }
   }
 }
@@ -63,82 +82,103 @@ ScanSlots::ScanSlots(const Program& program, const BoundKernel& kernel, const st
   }
 }
 
-void ScanSlots::bind(BoundKernel& kernel, const std::vector<StateRows>& scans, int t,
-                     int num_sequences) const {
-  for (size_t k = 0; k < slots_.size(); ++k)
-    slots_[k].bind(kernel, scans[k], static_cast<int64_t>(t - 1) * num_sequences);
+void ScanSlots::bind(BoundKernel& kernel, const std::vector<StateRows>& scans,
+                     int64_t first_position) const {
+  for (size_t k = 0; k < slots_.size(); ++k) slots_[k].bind(kernel, scans[k], first_position);
 }
 
 BatchEncoder::Stage::Stage(const Program& program, const Kernel& code, const Parameters& parameters)
     : kernel(program, code, parameters), slots(program, kernel), scans(program, kernel) {}
 
+BatchEncoder::Stage BatchEncoder::make_place(const PlaceStage& place,
+                                             const Parameters& parameters) const {
+  Stage stage(program_, place.forward, parameters);
+  stage.values = PlacedRows(program_, place).find(stage.kernel);
+  return stage;
+}
+
 BatchEncoder::BatchEncoder(const Program& program, const Parameters& parameters)
     : program_(program),
       encode_(program, program.encode.forward, parameters),
       start_(program, program.start.forward, parameters),
+      place_(make_place(program.place, parameters)),
       end_(program, program.end.forward, parameters),
+      back_in_(make_place(program.back_in, parameters)),
       back_(program, program.back.forward, parameters),
+      root_(program, program.root.forward, parameters),
+      ahead_(make_place(program.ahead, parameters)),
       to_go_slot_(back_.kernel.find("to_go")),
+      root_slot_(root_.kernel.find("compat")),
       encoding_(program, feature_components(program)),
       end_state_(program, program.later),
       to_go_(program.precision, 0) {
   for (const ScanStage& scan : program.scans) {
     const std::vector<Component> components = scan_components(scan);
     Stage& stage = scans_.emplace_back(program, scan.forward, parameters);
-    stage.in = StateSlots(stage.kernel, "before.", components);
+    stage.state = StateSlots(stage.kernel, "before.", components);
     stage.out = StateSlots(stage.kernel, "after.", components);
+    stage.in = PlacedRows(program, scan.in).find(stage.kernel);
+    scan_in_.push_back(make_place(scan.in, parameters));
     before_.emplace_back(program, components);
   }
   encode_.out = StateSlots(encode_.kernel, "enc.", feature_components(program));
   start_.out = StateSlots(start_.kernel, "s.", program.state);
   end_.out = StateSlots(end_.kernel, "later.", program.later);
+  back_.in = PlacedRows(program, program.back_in).find(back_.kernel);
   back_.out = StateSlots(back_.kernel, "next.", program.later);
+  root_.state = StateSlots(root_.kernel, "s.", program.state);
 }
 
 void BatchEncoder::run(std::span<const std::span<const int>> inputs, bool look_ahead,
                        Batch& batch) {
   batch.set_inputs(inputs);
-  batch.later_ = look_ahead ? StateRows(program_, program_.later) : StateRows();
-  batch.start_ = StateRows(program_, program_.state);
+  batch.start_.resize(0);
   if (batch.max_length() == 0) return;
   encode(batch);
   batch.start_.resize(batch.num_sequences());
-  batch.bind(start_.kernel, start_.slots, 1);
+  batch.bind(start_.kernel, start_.slots);
   start_.out.bind(start_.kernel, batch.start_);
-  start_.kernel.run(call_for(batch, batch.num_sequences()));
+  start_.kernel.run(batch.call());
+  run_place(place_, batch, batch.place_);
   if (look_ahead) this->look_ahead(batch);
 }
 
+/// Computes what is placed for all of the batch.
+void BatchEncoder::run_place(Stage& stage, const Batch& batch, PlacedRows& values) {
+  if (values.empty()) return;
+  values.resize(batch.call());
+  batch.bind(stage.kernel, stage.slots);
+  stage.scans.bind(stage.kernel, batch.scans_);
+  values.bind(stage.kernel, stage.values);
+  stage.kernel.run_positions(batch.call());
+}
+
 void BatchEncoder::encode(Batch& batch) {
-  const int num = batch.num_sequences();
-  batch.features_.clear();
-  for (const auto& feature : program_.features) {
-    batch.features_.emplace_back(program_.precision,
-                                 static_cast<int64_t>(num) * batch.max_length() * feature.second);
-  }
-  batch.scans_.clear();
-  for (const ScanStage& scan : program_.scans)
-    batch.scans_.emplace_back(program_, scan_components(scan)).resize(batch.at(batch.max_length()));
+  const int64_t num_cells = static_cast<int64_t>(batch.num_sequences()) * batch.max_length();
+  for (size_t f = 0; f < batch.features_.size(); ++f)
+    batch.features_[f].reset(num_cells * program_.features[f].second);  // zeros beyond the ends
+  for (StateRows& scan : batch.scans_) scan.resize(batch.num_positions());
   for (size_t k = 0; k < scans_.size(); ++k) run_scan(batch, k);
   if (!encode_.kernel) return;
-  encoding_.resize(num);
-  for (int t = 1; t <= batch.max_length(); ++t) {
-    batch.bind(encode_.kernel, encode_.slots, t);
-    encode_.scans.bind(encode_.kernel, batch.scans_, t, num);
-    encode_.out.bind(encode_.kernel, encoding_);
-    encode_.kernel.run(call_for(batch, batch.num_reaching(t)));
-    for (size_t f = 0; f < batch.features_.size(); ++f) {
-      const auto size = static_cast<int64_t>(program_.features[f].second);
-      for (int s = 0; s < batch.num_reaching(t); ++s) {
-        const int64_t to = (static_cast<int64_t>(s) * batch.max_length() + t - 1) * size;
-        std::memcpy(batch.features_[f].at(to), encoding_.at(f, s),
-                    static_cast<size_t>(size) * program_.real_size());
-      }
+  encoding_.resize(batch.num_positions());
+  batch.bind(encode_.kernel, encode_.slots);
+  encode_.scans.bind(encode_.kernel, batch.scans_);
+  encode_.out.bind(encode_.kernel, encoding_);
+  encode_.kernel.run_positions(batch.call());
+  for (size_t f = 0; f < batch.features_.size(); ++f) {
+    const auto size = static_cast<int64_t>(program_.features[f].second);
+    for (int32_t p = 0; p < batch.num_positions(); ++p) {
+      const int64_t to =
+          (static_cast<int64_t>(batch.sequence_at(p)) * batch.max_length() + batch.step_at(p) - 1) *
+          size;
+      std::memcpy(batch.features_[f].at(to), encoding_.at(f, p),
+                  static_cast<size_t>(size) * program_.real_size());
     }
   }
 }
 
 void BatchEncoder::run_scan(Batch& batch, size_t k) {
+  run_place(scan_in_[k], batch, batch.scan_in_[k]);
   Stage& stage = scans_[k];
   StateRows& before = before_[k];
   before.resize(batch.num_sequences());
@@ -146,39 +186,54 @@ void BatchEncoder::run_scan(Batch& batch, size_t k) {
   const bool forwards = program_.scans[k].direction == Direction::kLeftToRight;
   for (int p = 1; p <= batch.max_length(); ++p) {
     const int t = forwards ? p : batch.max_length() + 1 - p;
-    const int reaching = batch.num_reaching(t);
-    batch.bind(stage.kernel, stage.slots, t);
-    stage.scans.bind(stage.kernel, batch.scans_, t, batch.num_sequences());
-    stage.in.bind(stage.kernel, before);
-    stage.out.bind(stage.kernel, batch.scans_[k], batch.at(t - 1));
-    stage.kernel.run(call_for(batch, reaching));
-    for (int s = 0; s < reaching; ++s) before.copy_row(s, batch.scans_[k], batch.at(t - 1) + s);
+    const int64_t first = batch.position(t, 0);
+    batch.bind(stage.kernel, stage.slots, first);
+    batch.scan_in_[k].bind(stage.kernel, stage.in, first);
+    stage.scans.bind(stage.kernel, batch.scans_, first);
+    stage.state.bind(stage.kernel, before);
+    stage.out.bind(stage.kernel, batch.scans_[k], first);
+    stage.kernel.run(batch.call_at(t));
+    for (int s = 0; s < batch.num_reaching(t); ++s) before.copy_row(s, batch.scans_[k], first + s);
   }
 }
 
-/// s̄_t and Ĥ_t from right to left (eq:sbar, eq:Hhat).
 void BatchEncoder::look_ahead(Batch& batch) {
-  const int num = batch.num_sequences();
-  batch.later_.resize(batch.at(batch.max_length() + 1));
-  batch.to_go_.assign(static_cast<size_t>(batch.at(batch.max_length() + 1)), 0.0);
-  end_state_.resize(num);
+  batch.later_.resize(batch.num_later_rows());
+  batch.to_go_.assign(static_cast<size_t>(batch.num_later_rows()), 0.0);
+  end_state_.resize(batch.num_sequences());
   end_.out.bind(end_.kernel, end_state_);
-  end_.kernel.run(call_for(batch, num));
+  end_.kernel.run(batch.call());
+  run_place(back_in_, batch, batch.back_in_);
+  run_back(batch);
+  if (root_.kernel) {
+    batch.root_compat_.reset(batch.num_sequences());
+    root_.state.bind(root_.kernel, batch.start_);
+    root_.slots.later.bind(root_.kernel, batch.later_);
+    root_.kernel.bind(root_slot_, batch.root_compat_.at());
+    root_.kernel.run(batch.call());
+  }
+  run_place(ahead_, batch, batch.ahead_);
+}
 
+/// s̄_t and Ĥ_t from right to left (eq:sbar, eq:Hhat).
+void BatchEncoder::run_back(Batch& batch) {
+  const int num = batch.num_sequences();
   if (to_go_.size() < num) to_go_.reset(num);
   back_.kernel.bind(to_go_slot_, to_go_.at());
   for (int t = batch.max_length(); t >= 0; --t) {
-    const int beyond = t == batch.max_length() ? 0 : batch.num_reaching(t + 1);
-    const int reaching = t == 0 ? num : batch.num_reaching(t);
-    for (int s = beyond; s < reaching; ++s) batch.later_.copy_row(batch.at(t) + s, end_state_, s);
+    const int beyond = batch.num_reaching(t + 1), reaching = t == 0 ? num : batch.num_reaching(t);
+    const int64_t here = batch.later_row(t, 0);
+    for (int s = beyond; s < reaching; ++s) batch.later_.copy_row(here + s, end_state_, s);
     if (beyond == 0) continue;
-    batch.bind(back_.kernel, back_.slots, t + 1);
-    back_.out.bind(back_.kernel, batch.later_, batch.at(t));
-    back_.kernel.run(call_for(batch, beyond));
+    const int64_t first = batch.position(t + 1, 0);
+    batch.bind(back_.kernel, back_.slots, first);
+    batch.back_in_.bind(back_.kernel, back_.in, first);
+    back_.out.bind(back_.kernel, batch.later_, here);
+    back_.kernel.run(batch.call_at(t + 1));
     for (int s = 0; s < beyond; ++s) {
-      const auto here = static_cast<size_t>(batch.at(t) + s);
-      batch.to_go_[here] = batch.to_go_[here + static_cast<size_t>(num)] +
-                           (to_go_slot_.index < 0 ? 0 : to_go_.get(s));
+      batch.to_go_[static_cast<size_t>(here + s)] =
+          batch.to_go_[static_cast<size_t>(batch.later_row(t + 1, s))] +
+          (to_go_slot_.index < 0 ? 0 : to_go_.get(s));
     }
   }
 }

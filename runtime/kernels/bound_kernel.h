@@ -37,32 +37,41 @@ class BoundKernel {
   void bind(std::string_view slot, const void* data) { bind(find(slot), data); }
   /// Gradients of parameters and tables are added here from now on.
   void bind(Gradients& gradients);
-  /// Runs over `call`'s rows and sequences. Every slot but scratch must be bound.
+  /// Runs over `call`'s rows, positions and sequences. Every slot but scratch must be bound.
   void run(const KernelCall& call) { run_rows(call, 0, call.num_rows); }
-  /// Runs over `count` of the rows that are bound, from `first` on, and over their sequences: those
+  /// Runs over `count` of the rows that are bound, from `first` on, and over their positions: those
   /// from the first to the last of them.
-  void run_rows(KernelCall call, int64_t first, int64_t count);
+  void run_rows(const KernelCall& call, int64_t first, int64_t count);
+  /// Runs a kernel without rows over all of the call's positions, in parts that a core's cache has
+  /// room for; in one part if it returns, or is seeded with, what is a sequence's.
+  void run_positions(const KernelCall& call);
   /// As many rows a call as a core's cache has room for, so that what one loop of the kernel writes
   /// is still there for the next; but so many that what a call reads and does for all of them, such
   /// as their sequence's values and the parameters, is little beside. From 1 to 64.
   int64_t chunk_rows() const { return chunk_rows_; }
 
  private:
+  /// Where a part of what is bound begins.
+  struct Offset {
+    int64_t row = 0, position = 0, sequence = 0;
+  };
   void grow(const KernelCall& call);
   int64_t choose_chunk() const;
-  int64_t narrow(KernelCall& call);
-  size_t sequence_bytes(size_t slot, const KernelCall& call) const;
+  void narrow(KernelCall& call, Offset& offset);
+  size_t block_bytes(size_t slot, const KernelCall& call) const;
+  size_t offset_of(size_t slot, const KernelCall& call, const Offset& offset) const;
+  void run_part(KernelCall call, const Offset& offset);
 
   const Kernel* kernel_ = nullptr;
   size_t real_size_ = 0;
   int num_tags_ = 0;
   int64_t chunk_rows_ = 1;
+  bool has_sequence_scratch_ = false, has_sequence_results_ = false;
   std::vector<void*> bound_;       // as set
-  std::vector<size_t> row_bytes_;  // from row to row; 0 in slots without a row axis
-  std::vector<bool> by_sequence_;  // slots with one block per sequence
+  std::vector<size_t> row_bytes_;  // from row to row, or position to position; 0 without these axes
   std::vector<void*> args_;        // of this call
-  std::vector<int32_t> sequence_of_row_;
-  std::vector<size_t> scratch_;  // slots that are ours
+  std::vector<int32_t> position_of_row_, sequence_of_position_;  // of a part
+  std::vector<size_t> scratch_;                                  // slots that are ours
   struct GradientSlot {
     size_t slot;
     int64_t offset;
@@ -70,7 +79,7 @@ class BoundKernel {
   };
   std::vector<GradientSlot> gradient_slots_;  // of parameters and tables
   RealBuffer memory_;
-  KernelCall grown_for_{-1, -1, -1, nullptr, nullptr};
+  KernelCall grown_for_{-1, -1, -1, -1};
 };
 
 }  // namespace scry

@@ -27,7 +27,7 @@ Parameters Parameters::fresh(const Program& program, uint64_t seed) {
 
 void Parameters::prepare(const Program& program) {
   BoundKernel kernel(program, program.prepare.forward, *this);
-  kernel.run({0, 0, 0, nullptr, nullptr});
+  kernel.run({});
 }
 
 Gradients::Gradients(const Program& program)
@@ -41,7 +41,7 @@ void Gradients::clear() {
 
 void Gradients::finish(const Program& program, const Parameters& parameters) {
   BoundKernel kernel(program, program.prepare.gradient, parameters, this);
-  kernel.run({0, 0, 0, nullptr, nullptr});
+  kernel.run({});
   tables.clear();  // as seeds, their content is lost
 }
 

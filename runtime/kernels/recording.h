@@ -5,21 +5,29 @@
 
 namespace scry {
 
-/// The forest of a run with the state of every prefix and what proposed its tags. Of a level's
-/// rows, those whose sequences go on come first; they alone have states.
+/// The forest of a run with the state of every prefix that goes on, and, if wanted, what proposed
+/// its tags. Of a level's rows, those that go on come first. They are numbered among themselves:
+/// by this number, all levels end to end, are states, positions and cells.
 struct Recording {
-  explicit Recording(const Program& program) : program(&program) {}
+  /// With `keeps_cells`, g and C of all tags are kept.
+  Recording(const Program& program, bool keeps_cells)
+      : keeps_cells(keeps_cells),
+        states(program, program.state),
+        scores(program.precision, 0),
+        compats(program.precision, 0) {}
 
-  const Program* program;
+  bool keeps_cells;
   Forest forest{0};
-  std::vector<StateRows> states;  ///< by level, from 0
-  /// g + C_t of every tag (eq:q-local), for the first `num_rows` of the level before: for all that
-  /// go on, or, where memory did not allow it, for none.
-  struct Logits {
-    RealBuffer values;
-    int64_t num_rows = 0;
+  StateRows states;
+  std::vector<int32_t> positions;  ///< of the batch, where each is extended
+  struct Level {
+    int64_t first = 0, count = 0;  ///< its rows that go on
+    int64_t num_ahead = 0;         ///< the first so many of these go on after the next step too
+    int64_t first_cells = -1;      ///< of its first row in scores and compats; -1: none were kept
   };
-  std::vector<Logits> logits;  ///< by step, from 1 (0 is unused)
+  std::vector<Level> levels;
+  RealBuffer scores;   ///< g, of every tag: cell = row · |Y| + tag, rows with cells end to end
+  RealBuffer compats;  ///< C_t (eq:c), likewise; of rows that are ahead
 
   /// A whole tagging that was reached.
   struct Final {
@@ -30,21 +38,36 @@ struct Recording {
   };
   std::vector<Final> finals;
 
+  /// Memory is kept from run to run.
   void clear() {
     forest = Forest(0);
+    states.resize(0);
+    positions.clear();
+    levels.clear();
     finals.clear();
+    num_cell_rows_ = 0;
   }
-  /// Memory is kept from run to run.
-  StateRows& level_states(int level) {
-    while (states.size() <= static_cast<size_t>(level))
-      states.emplace_back(*program, program->state);
-    return states[static_cast<size_t>(level)];
+  /// The forest's next level begins: its rows that go on, and where.
+  void add_level(const StateRows& next, std::span<const int32_t> where, int64_t num_ahead) {
+    levels.push_back({states.num_rows(), next.num_rows(), num_ahead, -1});
+    states.append_rows(next);
+    positions.insert(positions.end(), where.begin(), where.end());
   }
-  Logits& step_logits(int step) {
-    while (logits.size() <= static_cast<size_t>(step))
-      logits.push_back({RealBuffer(program->precision, 0), 0});
-    return logits[static_cast<size_t>(step)];
+  /// Makes room for the cells of the last level.
+  void add_cells(int num_tags) {
+    levels.back().first_cells = num_cell_rows_;
+    num_cell_rows_ += levels.back().count;
+    const int64_t num_cells = num_cell_rows_ * num_tags;
+    scores.grow(num_cells);
+    compats.grow(num_cells);
   }
+  /// The number among those that go on, of a row of level t that does.
+  int64_t state_of(RowId row, int level) const {
+    return levels[static_cast<size_t>(level)].first + (row - forest.level_begin(level));
+  }
+
+ private:
+  int64_t num_cell_rows_ = 0;
 };
 
 }  // namespace scry

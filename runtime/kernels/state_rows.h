@@ -76,6 +76,16 @@ class StateRows {
     for (size_t p = 0; p < parts_.size(); ++p)
       std::memcpy(at(p, 0), source.at(p, 0), parts_[p].row_bytes * static_cast<size_t>(num_rows_));
   }
+  /// The rows of `source`, which has the same components, come after those that there are.
+  void append_rows(const StateRows& source) {
+    const int64_t first = num_rows_;
+    resize(first + source.num_rows());
+    if (source.num_rows() == 0) return;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      std::memcpy(at(p, first), source.at(p, 0),
+                  parts_[p].row_bytes * static_cast<size_t>(source.num_rows()));
+    }
+  }
   /// This row `to` becomes a copy of `source`'s row `from`.
   void copy_row(int64_t to, const StateRows& source, int64_t from) {
     for (size_t p = 0; p < parts_.size(); ++p)

@@ -2,18 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <type_traits>
 
 namespace scry {
-
-void Cells::read_logits(int64_t count, RealBuffer& logits, int64_t first) const {
-  logits.visit([&](auto* to) {
-    using Real = std::remove_pointer_t<decltype(to)>;
-    const auto* g = static_cast<const Real*>(scores.at());
-    const auto* c = static_cast<const Real*>(compats.at());
-    for (int64_t cell = 0; cell < count; ++cell) to[first + cell] = g[cell] + c[cell];
-  });
-}
 
 Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
                       const Parameters& parameters)
@@ -30,12 +20,12 @@ Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
   kernel.bind(y, all_tags.data());
 }
 
-void Stepper::Stage::run(const Batch& batch, int step, PrefixRows rows, int64_t first,
-                         int64_t count) {
-  batch.bind(kernel, slots, step);
+void Stepper::Stage::run(const Batch& batch, PrefixRows rows, int64_t first, int64_t count) {
+  batch.bind(kernel, slots);
   state.bind(kernel, rows.states, rows.first_state);
-  const KernelCall call{rows.size(), batch.num_reaching(step), batch.max_length(),
-                        rows.sequences.data(), nullptr};
+  KernelCall call = batch.call();
+  call.num_rows = rows.size();
+  call.position_of_row = rows.positions.data();
   for (int64_t done = 0; done < count; done += chunk)
     kernel.run_rows(call, first + done, std::min(chunk, count - done));
 }
@@ -44,30 +34,35 @@ Stepper::Stepper(const Program& program, const Parameters& parameters)
     : score_(program, program.score, parameters),
       extend_(program, program.extend.forward, parameters),
       advance_(program, program.advance.forward, parameters),
-      ignored_(program.precision, 0) {}
+      score_tag_(program, program.score_tag.forward, parameters) {}
 
-void Stepper::score(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+void Stepper::score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
                     Cells& cells) {
   score_.kernel.bind(score_.scores, cells.scores.at());
-  score_.run(batch, step, rows, first, count);
+  score_.run(batch, rows, first, count);
 }
 
-void Stepper::extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
+void Stepper::extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
                      Cells& cells) {
   extend_.kernel.bind(extend_.scores, cells.scores.at());
   extend_.kernel.bind(extend_.compats, cells.compats.at());
   extend_.next.bind(extend_.kernel, cells.next);
-  extend_.run(batch, step, rows, first, count);
+  extend_.run(batch, rows, first, count);
 }
 
-void Stepper::advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
-                      int64_t first, int64_t count, StateRows& next, RealBuffer* scores) {
-  if (scores == nullptr) scores = &ignored_;
-  if (scores->size() < rows.size()) scores->reset(rows.size());
+void Stepper::advance(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags,
+                      int64_t first, int64_t count, StateRows& next) {
   advance_.kernel.bind(advance_.y, tags.data());
-  advance_.kernel.bind(advance_.scores, scores->at());
   advance_.next.bind(advance_.kernel, next);
-  advance_.run(batch, step, rows, first, count);
+  advance_.run(batch, rows, first, count);
+}
+
+void Stepper::score_tag(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags,
+                        RealBuffer& scores) {
+  if (scores.size() < rows.size()) scores.reset(rows.size());
+  score_tag_.kernel.bind(score_tag_.y, tags.data());
+  score_tag_.kernel.bind(score_tag_.scores, scores.at());
+  score_tag_.run(batch, rows, 0, rows.size());
 }
 
 }  // namespace scry

@@ -6,13 +6,13 @@
 
 namespace scry {
 
-/// Prefixes of one step: which sequence of the batch each belongs to, and their states, which are
+/// Prefixes: the position of the batch at which each is extended, and their states, which are
 /// consecutive rows of `states`.
 struct PrefixRows {
   const StateRows& states;
-  std::span<const int32_t> sequences;
+  std::span<const int32_t> positions;
   int64_t first_state = 0;
-  int64_t size() const { return static_cast<int64_t>(sequences.size()); }
+  int64_t size() const { return static_cast<int64_t>(positions.size()); }
 };
 
 /// What every tag would lead to, for each prefix: cell = row · |Y| + tag.
@@ -22,9 +22,6 @@ struct Cells {
   RealBuffer scores;   ///< g(s_{t-1}, x_t, y_t)
   RealBuffer compats;  ///< C_t (eq:c)
   StateRows next;      ///< s_t
-
-  /// Writes g + C_t of the first `count` cells (eq:q-local).
-  void read_logits(int64_t count, RealBuffer& logits, int64_t first) const;
 };
 
 /// The step kernels with scratch memory: one per thread. Rows are computed in chunks whose scratch
@@ -34,15 +31,15 @@ class Stepper {
   Stepper(const Program& program, const Parameters& parameters);
 
   /// Fills `cells.scores` for `count` rows from `first` on; it must have room for all of `rows`.
-  void score(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
-             Cells& cells);
-  /// Fills all of `cells`. The program must have a proposal.
-  void extend(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count,
-              Cells& cells);
-  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`, and
-  /// `scores`, if wanted, their g.
-  void advance(const Batch& batch, int step, PrefixRows rows, std::span<const int32_t> tags,
-               int64_t first, int64_t count, StateRows& next, RealBuffer* scores = nullptr);
+  void score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells);
+  /// Fills all of `cells`. The program must have a proposal, and the batch look ahead.
+  void extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells);
+  /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`.
+  void advance(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags, int64_t first,
+               int64_t count, StateRows& next);
+  /// g of one tag a row.
+  void score_tag(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags,
+                 RealBuffer& scores);
 
   /// Rows of one call of a kernel.
   int64_t score_chunk() const { return score_.chunk; }
@@ -52,7 +49,7 @@ class Stepper {
  private:
   struct Stage {
     Stage(const Program& program, const Kernel& kernel, const Parameters& parameters);
-    void run(const Batch& batch, int step, PrefixRows rows, int64_t first, int64_t count);
+    void run(const Batch& batch, PrefixRows rows, int64_t first, int64_t count);
     BoundKernel kernel;
     int64_t chunk;
     Batch::Slots slots;
@@ -60,8 +57,7 @@ class Stepper {
     SlotHandle y, scores, compats;
     std::vector<int32_t> all_tags;  // y, where every tag is tried
   };
-  Stage score_, extend_, advance_;
-  RealBuffer ignored_;  // advance's g, where nobody wants it
+  Stage score_, extend_, advance_, score_tag_;
 };
 
 }  // namespace scry

@@ -125,17 +125,17 @@ class LatticeBuilder {
                     suggest_memory(in_all)));
   }
 
-  /// Rows that all belong to the batch's one sequence.
-  PrefixRows of_sequence(const StateRows& rows) {
-    sequences_.assign(static_cast<size_t>(rows.num_rows()), 0);
-    return {rows, sequences_};
+  /// Rows that are all extended at the same step of the batch's one sequence.
+  PrefixRows at_step(const StateRows& rows, int step) {
+    positions_.assign(static_cast<size_t>(rows.num_rows()), batch_.position(step, 0));
+    return {rows, positions_};
   }
 
   /// The step's arcs from all rows, not yet knowing where to.
   void add_arcs(int step) {
     const int64_t num_rows = rows_.num_rows(), num_tags = program_.num_tags();
     if (cells_.scores.size() < num_rows * num_tags) cells_.scores.reset(num_rows * num_tags);
-    stepper_.score(batch_, step, of_sequence(rows_), 0, num_rows, cells_);
+    stepper_.score(batch_, at_step(rows_, step), 0, num_rows, cells_);
     LatticeStep& made = lattice_.steps.emplace_back();
     made.first_arc.push_back(0);
     made.arcs.reserve(static_cast<size_t>(num_rows * num_tags));
@@ -177,7 +177,7 @@ class LatticeBuilder {
         parents_.copy_row(i, rows_, static_cast<int64_t>(row));
         tags_.push_back(part[static_cast<size_t>(i)].tag);
       }
-      stepper_.advance(batch_, step, of_sequence(parents_), tags_, 0, count, children_);
+      stepper_.advance(batch_, at_step(parents_, step), tags_, 0, count, children_);
       for (int64_t i = 0; i < count; ++i) {
         const int32_t num_before = numbers_.size(), to = numbers_.add(children_, i);
         if (to == num_before) {
@@ -201,7 +201,7 @@ class LatticeBuilder {
   Stepper stepper_;
   Cells cells_;
   StateRows rows_, next_, parents_, children_;
-  std::vector<int32_t> sequences_, tags_;
+  std::vector<int32_t> positions_, tags_;
   StateNumbers numbers_;
   Lattice lattice_;
 };

@@ -101,12 +101,12 @@ class BestFirstSearch {
     const bool last = step == batch_.max_length();
     deepest_step_ = std::max(deepest_step_, step);
     here_.copy_row(0, states_, parent.state);
-    const std::array<int32_t, 1> sequence{0};
-    const PrefixRows prefix{here_, sequence};
+    const std::array<int32_t, 1> position{batch_.position(step, 0)};
+    const PrefixRows prefix{here_, position};
     if (last) {
-      stepper_.score(batch_, step, prefix, 0, 1, cells_);
+      stepper_.score(batch_, prefix, 0, 1, cells_);
     } else {
-      stepper_.extend(batch_, step, prefix, 0, 1, cells_);
+      stepper_.extend(batch_, prefix, 0, 1, cells_);
     }
     for (int tag = 0; tag < program_.num_tags(); ++tag) {
       if (!input_.allowed.allows(step, tag)) continue;

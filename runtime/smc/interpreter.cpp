@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <thread>
 
@@ -42,6 +43,7 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       encoder_(program, parameters),
       looks_ahead_(looks_ahead(options.method) && program.has_proposal()),
       part_rows_(choose_part_rows()),
+      batch_(program),
       forest_(0),
       states_(program, program.state),
       next_(program, program.state),
@@ -85,15 +87,16 @@ void Interpreter::run_step(int step) {
   for (int s = 0; looks_ahead_ && s < beyond; ++s)
     num_ahead += members_[static_cast<size_t>(s)].num_rows;
   const int64_t num_rows = states_.num_rows();
-  const RowId begin = forest_.size();
-  if (recording_ != nullptr) recording_->level_states(step - 1).copy_rows(states_);
+  const RowId begin = forest_.size(), before = forest_.level_begin(step - 1);
+  find_positions(step, before, before + static_cast<RowId>(num_rows));
+  if (recording_ != nullptr) record_level(num_ahead);
   next_.resize(0);
   parent_rows_.clear();
   int index = 0;
   int64_t member_begin = 0;
   for (int64_t first = 0; first < num_rows; first += part_rows_) {
     part_ = {first, std::min(num_rows, first + part_rows_)};
-    extend(step, part_, num_ahead);
+    extend(part_, num_ahead);
     while (index < reaching && member_begin < part_.end) {
       Member& member = members_[static_cast<size_t>(index)];
       const int64_t member_end = member_begin + member.num_rows;
@@ -114,10 +117,12 @@ void Interpreter::run_step(int step) {
 
 /// Fills cells_ for a part of the level's rows: g, and for those below `num_ahead`, whose sequences
 /// go on, C_t and s_t where there is a lookahead. At t = T, C is 0 and no state is needed.
-void Interpreter::extend(int step, Part part, int64_t num_ahead) {
-  const RowId begin = forest_.level_begin(step - 1) + static_cast<RowId>(part.begin);
-  const PrefixRows rows{states_, forest_.sequences(begin, begin + static_cast<RowId>(part.size())),
-                        part.begin};
+void Interpreter::extend(Part part, int64_t num_ahead) {
+  const PrefixRows rows{
+      states_,
+      std::span(positions_)
+          .subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size())),
+      part.begin};
   const int64_t num_tags = program_.num_tags(), num_cells = part.size() * num_tags;
   const int64_t ahead = std::clamp<int64_t>(num_ahead - part.begin, 0, part.size());
   if (cells_.scores.size() < num_cells) cells_.scores.reset(num_cells);
@@ -126,31 +131,46 @@ void Interpreter::extend(int step, Part part, int64_t num_ahead) {
     cells_.next.resize(ahead * num_tags);
     share_out(ahead, steppers_[0].extend_chunk(),
               [&](Stepper& stepper, int64_t first, int64_t count) {
-                stepper.extend(batch_, step, rows, first, count, cells_);
+                stepper.extend(batch_, rows, first, count, cells_);
               });
   }
   share_out(part.size() - ahead, steppers_[0].score_chunk(),
             [&](Stepper& stepper, int64_t first, int64_t count) {
-              stepper.score(batch_, step, rows, ahead + first, count, cells_);
+              stepper.score(batch_, rows, ahead + first, count, cells_);
             });
-  if (recording_ != nullptr) record(step, part, num_ahead);
+  if (recording_ != nullptr) record_cells(part, ahead);
 }
 
-/// Logits are kept as far as half of the memory holds them; else they can be computed again.
-void Interpreter::record(int step, Part part, int64_t num_ahead) {
+/// Where rows that go on are extended.
+void Interpreter::find_positions(int step, RowId begin, RowId end) {
+  positions_.clear();
+  for (int32_t sequence : forest_.sequences(begin, end))
+    positions_.push_back(batch_.position(step, sequence));
+}
+
+/// Cells are kept as far as half of the memory holds them; else they can be computed again.
+void Interpreter::record_level(int64_t num_ahead) {
+  recording_->add_level(states_, positions_, num_ahead);
+  if (!recording_->keeps_cells) return;
+  const double bytes = 2 * static_cast<double>(states_.num_rows() * program_.num_tags()) *
+                       static_cast<double>(program_.real_size());
+  if (recorded_bytes_ + bytes > static_cast<double>(options_.memory) / 2) return;
+  recorded_bytes_ += bytes;
+  recording_->add_cells(program_.num_tags());
+}
+
+/// Of a part of the last level, of which the first `num_ahead` rows have C.
+void Interpreter::record_cells(Part part, int64_t num_ahead) {
+  const Recording::Level& level = recording_->levels.back();
+  if (level.first_cells < 0) return;
   const int64_t num_tags = program_.num_tags();
-  Recording::Logits& logits = recording_->step_logits(step);
-  if (part.begin == 0) {
-    const double bytes =
-        static_cast<double>(num_ahead * num_tags) * static_cast<double>(program_.real_size());
-    const bool fits = recorded_bytes_ + bytes <= static_cast<double>(options_.memory) / 2;
-    logits.num_rows = fits ? num_ahead : 0;
-    if (fits) recorded_bytes_ += bytes;
-    if (logits.values.size() < logits.num_rows * num_tags)
-      logits.values.reset(logits.num_rows * num_tags);
-  }
-  const int64_t count = (std::min(part.end, logits.num_rows) - part.begin) * num_tags;
-  if (count > 0) cells_.read_logits(count, logits.values, part.begin * num_tags);
+  const int64_t first = (level.first_cells + part.begin) * num_tags;
+  const auto copy = [&](const RealBuffer& from, RealBuffer& to, int64_t num_rows) {
+    std::memcpy(to.at(first), from.at(),
+                static_cast<size_t>(num_rows * num_tags) * program_.real_size());
+  };
+  copy(cells_.scores, recording_->scores, part.size());
+  if (num_ahead > 0) copy(cells_.compats, recording_->compats, num_ahead);
 }
 
 void Interpreter::share_out(int64_t count, int64_t chunk,
@@ -319,10 +339,11 @@ void Interpreter::move_states(int step, RowId begin) {
     next_.copy_row(row, states_, parent_rows_[static_cast<size_t>(row)]);
   states_.resize(num_rows);
   const RowId end = begin + static_cast<RowId>(num_rows);
-  const PrefixRows rows{next_, forest_.sequences(begin, end)};
+  find_positions(step, begin, end);
+  const PrefixRows rows{next_, positions_};
   share_out(num_rows, steppers_[0].advance_chunk(),
             [&](Stepper& stepper, int64_t first, int64_t count) {
-              stepper.advance(batch_, step, rows, forest_.tags(begin, end), first, count, states_);
+              stepper.advance(batch_, rows, forest_.tags(begin, end), first, count, states_);
             });
 }
 

@@ -60,8 +60,10 @@ class Interpreter {
 
   int64_t choose_part_rows() const;
   void run_step(int step);
-  void extend(int step, Part part, int64_t num_ahead);
-  void record(int step, Part part, int64_t num_ahead);
+  void extend(Part part, int64_t num_ahead);
+  void find_positions(int step, RowId begin, RowId end);
+  void record_level(int64_t num_ahead);
+  void record_cells(Part part, int64_t num_ahead);
   void share_out(int64_t count, int64_t chunk,
                  const std::function<void(Stepper&, int64_t, int64_t)>& run);
   void propose(Member& member, int index, int step, Part part, int64_t first_row);
@@ -89,7 +91,8 @@ class Interpreter {
   std::vector<Member> members_;
   Batch batch_;
   Forest forest_;
-  StateRows states_, next_;  // of the level's rows; of the next level's, or of their parents
+  StateRows states_, next_;         // of the level's rows; of the next level's, or of their parents
+  std::vector<int32_t> positions_;  // of rows that are extended
 
   // Of the part at hand.
   Part part_{0, 0};

@@ -47,6 +47,23 @@ double position_bytes(const Program& program, const SampleOptions& options) {
   return static_cast<double>(bytes);
 }
 
+/// Of all that is computed beforehand for an input of this length.
+double placed_bytes(const Program& program, double length, const SampleOptions& options) {
+  double elements = 0;
+  const auto add = [&](const PlaceStage& stage) {
+    for (const PlacedValue& value : stage.values) {
+      double size = value.axes.has_position() ? length : 1;
+      for (int axis = 0; axis < value.shape.rank(); ++axis)
+        size *= value.shape[axis] == kLength ? length : value.shape[axis];
+      elements += size;
+    }
+  };
+  add(program.place);
+  for (const ScanStage& scan : program.scans) add(scan.in);
+  if (looks_ahead(options.method)) add(program.back_in), add(program.ahead);
+  return elements * static_cast<double>(program.real_size());
+}
+
 }  // namespace
 
 int64_t default_memory() {
@@ -104,7 +121,8 @@ double sampling_bytes(const Program& program, const SampleInput& input,
                           ? 2.0 * options.particles  // before the worse ones are dropped
                           : rows.back();
   const double state = static_cast<double>(row_bytes(program, program.state));
-  return static_cast<double>(input.x.size()) * position_bytes(program, options) +
+  const auto length = static_cast<double>(input.x.size());
+  return length * position_bytes(program, options) + placed_bytes(program, length, options) +
          all * (kForestRowBytes + (draws(options) ? kGenealogyRowBytes : 0)) +
          3 * most * state +  // of a level, of the next, and of those that may come into it
          kParticleBytes * (draws(options) ? options.particles : held) +

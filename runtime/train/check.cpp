@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "base/error.h"
 #include "runtime/kernels/philox.h"
 #include "runtime/smc/sample.h"
-#include "runtime/train/replay.h"
+#include "runtime/train/forest_gradient.h"
+#include "runtime/train/score_taggings.h"
 
 namespace scry {
 namespace {
@@ -15,12 +17,25 @@ namespace {
 constexpr int kDirections = 2, kElements = 3;
 constexpr int kAttempts = 20;  // to draw a tagging of positive probability
 
-/// A quantity of a tagging, with the weights that Replay::add_gradient takes.
+/// A quantity of a tagging: where it stands, which seeds begin its gradient, and whose that is.
 struct Quantity {
   const char* name;
-  double score, proposal, to_go;
-  bool proposal_only;  ///< by Replay::add_proposal_gradient, for φ alone
+  double TaggingScore::*value;
+  Seeds (*seed)(const Batch& batch, const Recording& run);
+  ParamGroup group;
 };
+
+constexpr std::array kOne{1.0};
+constexpr std::array kQuantities{
+    Quantity{"G_T by θ", &TaggingScore::log_score,
+             [](const Batch&, const Recording& run) { return seed_scores(run, kOne); },
+             ParamGroup::kModel},
+    Quantity{"log q by φ", &TaggingScore::log_proposal,
+             [](const Batch&, const Recording& run) { return seed_proposals(run, kOne); },
+             ParamGroup::kProposal},
+    Quantity{"Ĥ_0 by φ", &TaggingScore::to_go,
+             [](const Batch& batch, const Recording&) { return seed_to_go(batch, kOne); },
+             ParamGroup::kProposal}};
 
 class Checker {
  public:
@@ -45,7 +60,7 @@ class Checker {
     }
     const Gradients gradients = differentiate(quantity);
     for (const Block& block : program_.params) {
-      if (quantity.proposal_only && block.group != ParamGroup::kProposal) continue;
+      if (block.group != quantity.group) continue;
       for (int probe = 0; probe < kDirections + kElements; ++probe) {
         const std::vector<double> direction = pick_direction(block, probe >= kDirections);
         double exact = 0;
@@ -63,7 +78,7 @@ class Checker {
   }
 
  private:
-  /// Any but EOS, which replaying adds.
+  /// Any but EOS, which scoring adds.
   int draw_symbol(const Alphabet& alphabet) {
     const int count = alphabet.size() - (alphabet.eos() ? 1 : 0);
     if (count < 1) throw Error("the alphabet has no symbol but its end");
@@ -91,7 +106,7 @@ class Checker {
       const std::span<const int32_t> tags = outcomes[0].ensemble.sequence(0);
       y_.assign(tags.begin(), tags.end());
     }
-    const SequenceScore score = Replay(program_, parameters_).run(x_, y_);
+    const TaggingScore score = TaggingScorer(program_, parameters_).score(x_, y_);
     // NaN is the model's own mistake, and shows in the comparison.
     return score.log_score != -INFINITY && score.log_proposal != -INFINITY &&
            score.to_go != -INFINITY;
@@ -99,12 +114,18 @@ class Checker {
 
   Gradients differentiate(const Quantity& quantity) {
     Gradients gradients(program_);
-    Replay replay(program_, parameters_);
-    replay.run(x_, y_);
-    if (quantity.proposal_only) {
-      replay.add_proposal_gradient(gradients, quantity.proposal);
+    TaggingScorer scorer(program_, parameters_);
+    scorer.score(x_, y_);
+    BatchGradient batch_gradient(program_, parameters_);
+    ForestGradient forest_gradient(program_, parameters_, batch_gradient);
+    batch_gradient.begin(scorer.batch());
+    forest_gradient.add(scorer.batch(), scorer.recording(),
+                        quantity.seed(scorer.batch(), scorer.recording()), batch_gradient,
+                        gradients);
+    if (quantity.group == ParamGroup::kModel) {
+      batch_gradient.finish_model(gradients);
     } else {
-      replay.add_gradient(gradients, quantity.score, quantity.proposal, quantity.to_go);
+      batch_gradient.finish_lookahead(gradients);
     }
     gradients.finish(program_, parameters_);
     return gradients;
@@ -135,9 +156,7 @@ class Checker {
     for (size_t k = 0; k < direction.size(); ++k)
       moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
     moved.prepare(valued_);
-    const SequenceScore score = Replay(valued_, moved).run(x_, y_);
-    return quantity.score * score.log_score + quantity.proposal * score.log_proposal +
-           quantity.to_go * score.to_go;
+    return TaggingScorer(valued_, moved).score(x_, y_).*quantity.value;
   }
   /// Five points: error h⁴. A kink (ReLU, max) between the points shows as two slopes that differ;
   /// then smaller steps step over it. A model with many units has many kinks close by.
@@ -174,14 +193,11 @@ std::vector<GradientCheckRow> check_gradients(const Program& program, int length
       (held != nullptr && held->precision != Precision::kDouble))
     throw Error("check_gradients needs a program compiled in double precision");
   Checker checker(program, held, length, seed);
-  std::vector<Quantity> quantities{{"G_T by θ", 1, 0, 0, false}};
-  if (program.has_proposal()) {
-    quantities.push_back({"log q by φ", 0, 1, 0, true});
-    quantities.push_back({"log q by θ and φ", 0, 1, 0, false});
-    quantities.push_back({"Ĥ_0", 0, 0, 1, false});
-  }
   std::vector<GradientCheckRow> rows;
-  for (const Quantity& quantity : quantities) rows.push_back(checker.run(quantity));
+  for (const Quantity& quantity : kQuantities) {
+    if (quantity.group == ParamGroup::kModel || program.has_proposal())
+      rows.push_back(checker.run(quantity));
+  }
   return rows;
 }
 

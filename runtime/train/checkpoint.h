@@ -18,7 +18,7 @@ struct RunIdentity {
 
 /// Of what a checkpoint says and means. Raise it with every change of either, and of what a run
 /// computes: a run must go on to the bit as it began.
-inline constexpr int kCheckpointFormat = 2;
+inline constexpr int kCheckpointFormat = 3;
 
 /// Tensors: the best parameters; "train.now.NAME", "train.first.NAME", "train.second.NAME" of the
 /// parameters that are trained. Metadata: "scry.x", "scry.y", "scry.options", "scry.training" (with

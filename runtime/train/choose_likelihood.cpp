@@ -54,14 +54,15 @@ class MassMeter {
     const Batch batch(program_, parameters_, inputs, false);
     StateRows states(program_, program_.state), next(program_, program_.state);
     states.copy_rows(batch.start());
-    std::vector<int32_t> sequences(examples.size()), tags;
-    std::iota(sequences.begin(), sequences.end(), 0);
+    std::vector<int32_t> positions, tags;
     std::vector<bool> is_reached(examples.size(), true);
     for (int step = 1; step <= batch.max_length(); ++step) {
       const int64_t count = batch.num_reaching(step);
-      const PrefixRows rows{states, std::span(sequences).first(static_cast<size_t>(count))};
+      positions.resize(static_cast<size_t>(count));
+      std::iota(positions.begin(), positions.end(), batch.position(step, 0));
+      const PrefixRows rows{states, positions};
       cells_.scores.reset(count * num_tags_);
-      stepper_.score(batch, step, rows, 0, count, cells_);
+      stepper_.score(batch, rows, 0, count, cells_);
       tags.clear();
       std::vector<int64_t> with_pairs;
       for (int64_t row = 0; row < count; ++row) {
@@ -76,7 +77,7 @@ class MassMeter {
       for (int64_t row : with_pairs)
         note_pairs(examples[static_cast<size_t>(row)], step, states, row);
       next.resize(count);
-      stepper_.advance(batch, step, rows, tags, 0, count, next);
+      stepper_.advance(batch, rows, tags, 0, count, next);
       std::swap(states, next);
     }
     return mass_;
@@ -124,18 +125,18 @@ class MassMeter {
       std::vector<std::vector<int>> xs(static_cast<size_t>(count),
                                        std::vector<int>(before.begin(), before.end()));
       std::vector<std::span<const int>> inputs;
-      std::vector<int32_t> sequences;
       StateRows copies(program_, program_.state);
       copies.resize(count);
       for (int i = 0; i < count; ++i) {
         xs[static_cast<size_t>(i)].push_back(first + i);
         inputs.emplace_back(xs[static_cast<size_t>(i)]);
-        sequences.push_back(i);
         copies.copy_row(i, states, row);
       }
       const Batch batch(program_, parameters_, inputs, false);
       cells_.scores.reset(count * num_tags_);
-      stepper_.score(batch, step, {copies, sequences}, 0, count, cells_);
+      std::vector<int32_t> positions(static_cast<size_t>(count));
+      std::iota(positions.begin(), positions.end(), batch.position(step, 0));
+      stepper_.score(batch, {copies, positions}, 0, count, cells_);
       bool ignored = true;
       for (int i = 0; i < count; ++i) sum += sum_of_row(i, ignored);
     }

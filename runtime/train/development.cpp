@@ -39,19 +39,19 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
                           const TrainOptions& options, EpochReport& report) {
   Tally tally;
   try {
-    tally = objective.measure(examples, {development_seed(options), 0});
+    tally = objective.measure(examples, development_seed(options));
   } catch (const ExampleError& error) {
     throw ExampleError(error.number(), error.message(), ExampleSet::kDevelopment);
   }
-  report.dev_failed += tally.num_failed;
-  if (tally.num_sequences == 0)
+  report.dev_failed += tally.count(Tally::kFailed);
+  if (tally[Tally::kSequences] == 0)
     throw TrainingError("no sequence of it could be scored: every particle has weight 0");
-  report.dev_sequences = tally.num_sequences;
-  report.dev_overshot = tally.num_overshot;
+  report.dev_sequences = tally.count(Tally::kSequences);
+  report.dev_overshot = tally.count(Tally::kOvershot);
   report.is_reliable = tally.is_reliable();
   if (!report.is_reliable) return INFINITY;
-  report.perplexity = std::exp(tally.negative_log_p / static_cast<double>(tally.num_symbols));
-  return tally.negative_log_p / static_cast<double>(tally.num_sequences);
+  report.perplexity = std::exp(tally[Tally::kNegativeLogP] / tally[Tally::kSymbols]);
+  return tally[Tally::kNegativeLogP] / tally[Tally::kSequences];
 }
 
 std::string describe_overshoot(const EpochReport& report) {
@@ -59,7 +59,7 @@ std::string describe_overshoot(const EpochReport& report) {
   const auto count = [&](int64_t overshot, int64_t all, const char* set) {
     if (overshot > 0) parts.push_back(fmt::format("{} of {} {}", overshot, all, set));
   };
-  count(report.train.num_overshot, report.train.num_sequences, "training");
+  count(report.train.count(Tally::kOvershot), report.train.count(Tally::kSequences), "training");
   count(report.dev_overshot, report.dev_sequences, "development");
   if (parts.empty()) return "";
   const bool is_reliable = report.is_reliable && report.train.is_reliable();

@@ -24,166 +24,233 @@ ForestGradient::Stage::Stage(const Program& program, const Kernel& code,
 ForestGradient::ForestGradient(const Program& program, const Parameters& parameters,
                                const BatchGradient& batch_gradient)
     : program_(program),
-      next_(program, program.state),
-      here_(program, program.state),
-      parents_(program, program.state),
-      parent_states_(program, program.state),
-      advance_(program, program.advance.gradient, parameters, next_, batch_gradient),
-      propose_(program, program.extend_proposal, parameters, next_, batch_gradient),
+      d_states_(program, program.state),
+      d_parents_(program, program.state),
+      d_next_(program, program.state),
+      score_(program, program.score_tag.gradient, parameters, d_states_, batch_gradient),
+      advance_(program, program.advance.gradient, parameters, d_states_, batch_gradient),
+      propose_(program, program.extend.gradient, parameters, d_states_, batch_gradient),
+      d_scores_(program.precision, 0),
+      states_(program, program.state),
       seeds_(static_cast<size_t>(program.num_tags())),
+      d_compats_(program.precision, 0),
       stepper_(program, parameters),
       cells_(program),
-      logits_(program.precision, 0),
-      d_scores_(program.precision, 0),
       all_tags_(static_cast<size_t>(program.num_tags())) {
   std::iota(all_tags_.begin(), all_tags_.end(), 0);
   propose_.kernel.bind(propose_.y, all_tags_.data());
 }
 
-void ForestGradient::weigh_rows(const Recording& run, std::span<const double> final_weights) {
-  row_weights_.assign(static_cast<size_t>(run.forest.size()), 0.0);
-  for (size_t i = 0; i < final_weights.size(); ++i)
-    row_weights_[static_cast<size_t>(run.finals[i].row)] += final_weights[i];
-  for (RowId row = run.forest.size(); row-- > 0;) {
-    const RowId parent = run.forest.parent(row);
-    if (parent >= 0)
-      row_weights_[static_cast<size_t>(parent)] += row_weights_[static_cast<size_t>(row)];
+void ForestGradient::add(const Batch& batch, const Recording& run, const Seeds& seeds,
+                         BatchGradient& batch_gradient, Gradients& gradients) {
+  if (!seeds.d_score.empty()) add_scores(batch, run, seeds.d_score, batch_gradient, gradients);
+  if (!seeds.d_compat.empty()) {
+    for (int s = 0; s < batch.num_sequences(); ++s) {
+      if (const double d = seeds.d_compat[static_cast<size_t>(s)]; d != 0)
+        batch_gradient.add_root(s, d);
+    }
   }
+  if (!seeds.d_compat.empty() || !seeds.d_log_sum.empty())
+    add_proposals(batch, run, seeds, batch_gradient, gradients);
+  if (!seeds.d_to_go.empty()) batch_gradient.add_to_go(seeds.d_to_go);
 }
 
-void ForestGradient::run_rows(Stage& stage, const Batch& batch, int step,
-                              std::span<const int32_t> sequences) {
-  const auto num_rows = static_cast<int64_t>(sequences.size());
-  const KernelCall call{num_rows, batch.num_reaching(step), batch.max_length(), sequences.data(),
-                        nullptr};
-  for (int64_t done = 0; done < num_rows; done += stage.chunk)
-    stage.kernel.run_rows(call, done, std::min(stage.chunk, num_rows - done));
+void ForestGradient::prepare(Stage& stage, const Batch& batch, BatchGradient& batch_gradient) {
+  batch.bind(stage.kernel, stage.slots);
+  batch_gradient.bind(stage.kernel, stage.gradients);
 }
 
-void ForestGradient::add_score_gradient(const Batch& batch, const Recording& run,
-                                        std::span<const double> final_weights,
-                                        BatchGradient& batch_gradient, Gradients& gradients) {
-  weigh_rows(run, final_weights);
-  advance_.kernel.bind(gradients);
+/// Scores of all levels at once; then states, from the last level to the first.
+void ForestGradient::add_scores(const Batch& batch, const Recording& run,
+                                std::span<const double> d_score, BatchGradient& batch_gradient,
+                                Gradients& gradients) {
   const Forest& forest = run.forest;
-  next_.reset(0);
-  for (int step = batch.max_length(); step >= 1; --step) {
-    const RowId begin = forest.level_begin(step), end = forest.level_end(step);
-    const RowId before = forest.level_begin(step - 1);
-    const int64_t num_rows = end - begin;
-    // One child each, in order: the parents' rows are the children's.
-    bool is_chain = true;
-    for (RowId row = begin; row < end && is_chain; ++row)
-      is_chain = forest.parent(row) == before + (row - begin);
-
-    here_.reset(run.states[static_cast<size_t>(step) - 1].num_rows());
-    if (!is_chain) {
-      parent_states_.resize(num_rows);
-      for (RowId row = begin; row < end; ++row) {
-        parent_states_.copy_row(row - begin, run.states[static_cast<size_t>(step) - 1],
-                                forest.parent(row) - before);
-      }
-      parents_.reset(num_rows);
-    }
-    next_.grow(num_rows);  // the finals among them lead nowhere
-    if (d_scores_.size() < num_rows) d_scores_.reset(num_rows);
+  d_states_.reset(run.states.num_rows());
+  const RowId begin = forest.level_end(0), end = forest.size();
+  if (score_.kernel && begin < end) {
+    if (d_scores_.size() < end - begin) d_scores_.reset(end - begin);
     for (RowId row = begin; row < end; ++row)
-      d_scores_.set(row - begin, row_weights_[static_cast<size_t>(row)]);
+      d_scores_.set(row - begin, d_score[static_cast<size_t>(row)]);
+    score_.kernel.bind(gradients);
+    prepare(score_, batch, batch_gradient);
+    score_.kernel.bind(score_.d_score, d_scores_.at());
+    run_children(score_, batch, run, begin, end);
+  }
+  if (advance_.kernel) {
+    advance_.kernel.bind(gradients);
+    for (int level = static_cast<int>(run.levels.size()) - 1; level >= 1; --level)
+      add_states(batch, run, level, batch_gradient);
+  }
+  if (!run.levels.empty())
+    batch_gradient.start().add_rows(0, d_states_, 0, run.levels.front().count);
+}
 
-    batch.bind(advance_.kernel, advance_.slots, step);
-    batch_gradient.bind(advance_.kernel, advance_.gradients, step);
-    advance_.state.bind(advance_.kernel,
-                        is_chain ? run.states[static_cast<size_t>(step) - 1] : parent_states_);
-    advance_.kernel.bind(advance_.y, forest.tags(begin, end).data());
-    advance_.kernel.bind(advance_.d_score, d_scores_.at());
-    next_.bind(advance_.kernel, advance_.d_next);
-    (is_chain ? here_ : parents_).bind(advance_.kernel, advance_.d_state);
-    run_rows(advance_, batch, step, forest.sequences(begin, end));
-    if (!is_chain) {
-      for (RowId row = begin; row < end; ++row)
-        here_.add_rows(forest.parent(row) - before, parents_, row - begin);
+/// From the states of a level to those before.
+void ForestGradient::add_states(const Batch& batch, const Recording& run, int level,
+                                BatchGradient& batch_gradient) {
+  const Recording::Level& at = run.levels[static_cast<size_t>(level)];
+  if (at.count == 0) return;
+  prepare(advance_, batch, batch_gradient);
+  d_states_.bind(advance_.kernel, advance_.d_next, at.first);
+  const RowId begin = run.forest.level_begin(level);
+  run_children(advance_, batch, run, begin, begin + static_cast<RowId>(at.count));
+}
+
+/// Runs a kernel over rows of the forest, each from its parent's state, to whose gradient it adds.
+/// What else the kernel takes of rows is bound, from the first of them on.
+void ForestGradient::run_children(Stage& stage, const Batch& batch, const Recording& run,
+                                  RowId begin, RowId end) {
+  const Forest& forest = run.forest;
+  const int64_t num_rows = end - begin;
+  stage.kernel.bind(stage.y, forest.tags(begin, end).data());
+  positions_.resize(static_cast<size_t>(num_rows));
+  KernelCall call = batch.call();
+  call.num_rows = num_rows;
+  call.position_of_row = positions_.data();
+
+  int level = 0;
+  const auto parent_of = [&](RowId row) {  // rows come in order
+    while (row >= forest.level_end(level)) ++level;
+    return run.state_of(forest.parent(row), level - 1);
+  };
+  // One child each, in order: the parents' rows are the children's.
+  const int64_t first_parent = parent_of(begin);
+  bool is_chain = true;
+  for (RowId row = begin; row < end; ++row) {
+    const int64_t parent = parent_of(row);
+    is_chain = is_chain && parent == first_parent + (row - begin);
+    positions_[static_cast<size_t>(row - begin)] = run.positions[static_cast<size_t>(parent)];
+  }
+  if (is_chain) {
+    stage.state.bind(stage.kernel, run.states, first_parent);
+    d_states_.bind(stage.kernel, stage.d_state, first_parent);
+    for (int64_t first = 0; first < num_rows; first += stage.chunk)
+      stage.kernel.run_rows(call, first, std::min(stage.chunk, num_rows - first));
+    return;
+  }
+  states_.resize(num_rows);
+  d_parents_.reset(num_rows);
+  level = 0;
+  for (RowId row = begin; row < end; ++row)
+    states_.copy_row(row - begin, run.states, parent_of(row));
+  stage.state.bind(stage.kernel, states_);
+  d_parents_.bind(stage.kernel, stage.d_state);
+  for (int64_t first = 0; first < num_rows; first += stage.chunk)
+    stage.kernel.run_rows(call, first, std::min(stage.chunk, num_rows - first));
+  level = 0;
+  for (RowId row = begin; row < end; ++row)
+    d_states_.add_rows(parent_of(row), d_parents_, row - begin);
+}
+
+/// All rows that have C, of all levels, in parts.
+void ForestGradient::add_proposals(const Batch& batch, const Recording& run, const Seeds& seeds,
+                                   BatchGradient& batch_gradient, Gradients& gradients) {
+  if (!propose_.kernel) return;
+  const Forest& forest = run.forest;
+  first_child_.assign(static_cast<size_t>(forest.size()), -1);
+  for (RowId row = forest.size(); row-- > 0;) {
+    if (forest.parent(row) >= 0) first_child_[static_cast<size_t>(forest.parent(row))] = row;
+  }
+  propose_.kernel.bind(gradients);
+  prepare(propose_, batch, batch_gradient);
+  const int64_t num_cells = propose_.chunk * program_.num_tags();
+  if (d_compats_.size() < num_cells) d_compats_.reset(num_cells);
+  propose_.kernel.bind(propose_.d_compat, d_compats_.at());
+  const auto flush = [&] {
+    if (extended_.empty()) return;
+    const auto count = static_cast<int64_t>(extended_.size());
+    states_.resize(count);
+    positions_.clear();
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t state = extended_[static_cast<size_t>(i)].state;
+      states_.copy_row(i, run.states, state);
+      positions_.push_back(run.positions[static_cast<size_t>(state)]);
     }
-    std::swap(next_, here_);
+    read_cells(batch, run);
+    seed_cells(run, seeds);
+    propose_.state.bind(propose_.kernel, states_);
+    KernelCall call = batch.call();
+    call.num_rows = count;
+    call.position_of_row = positions_.data();
+    propose_.kernel.run(call);
+    extended_.clear();
+  };
+  extended_.clear();
+  for (size_t t = 0; t < run.levels.size(); ++t) {
+    const Recording::Level& level = run.levels[t];
+    const RowId begin = forest.level_begin(static_cast<int>(t));
+    for (int64_t i = 0; i < level.num_ahead; ++i) {
+      extended_.push_back({begin + static_cast<RowId>(i), level.first + i,
+                           level.first_cells < 0 ? -1 : level.first_cells + i});
+      if (static_cast<int64_t>(extended_.size()) == propose_.chunk) flush();
+    }
   }
-  batch_gradient.start().add_rows(0, next_, 0, batch.num_sequences());
+  flush();
 }
 
-/// g + C_t of these rows' tags, from a cell of the buffer on: as recorded, or computed again.
-const RealBuffer& ForestGradient::find_logits(const Batch& batch, const Recording& run,
-                                              const Chunk& chunk, int64_t& first_cell) {
-  const Recording::Logits& recorded = run.logits[static_cast<size_t>(chunk.step)];
-  first_cell = chunk.first * program_.num_tags();
-  if (chunk.first < recorded.num_rows) return recorded.values;
-  const int64_t num_cells = chunk.count * program_.num_tags();
-  for (RealBuffer* buffer : {&cells_.scores, &cells_.compats, &logits_}) {
-    if (buffer->size() < num_cells) buffer->reset(num_cells);
+/// g + C_t of the rows' tags: as recorded, or computed again.
+void ForestGradient::read_cells(const Batch& batch, const Recording& run) {
+  const auto num_tags = static_cast<size_t>(program_.num_tags());
+  const auto count = static_cast<int64_t>(extended_.size());
+  const int64_t num_cells = count * program_.num_tags();
+  logits_.resize(static_cast<size_t>(num_cells));
+  const bool is_recorded = std::all_of(extended_.begin(), extended_.end(),
+                                       [](const Extended& row) { return row.cells >= 0; });
+  if (!is_recorded) {
+    for (RealBuffer* buffer : {&cells_.scores, &cells_.compats}) {
+      if (buffer->size() < num_cells) buffer->reset(num_cells);
+    }
+    cells_.next.resize(num_cells);
+    stepper_.extend(batch, {states_, positions_}, 0, count, cells_);
   }
-  cells_.next.resize(num_cells);
-  const RowId begin = run.forest.level_begin(chunk.step - 1) + static_cast<RowId>(chunk.first);
-  const PrefixRows rows{run.states[static_cast<size_t>(chunk.step) - 1],
-                        run.forest.sequences(begin, begin + static_cast<RowId>(chunk.count)),
-                        chunk.first};
-  stepper_.extend(batch, chunk.step, rows, 0, chunk.count, cells_);
-  cells_.read_logits(num_cells, logits_, 0);
-  first_cell = 0;
-  return logits_;
+  const auto read = [&](const RealBuffer& scores, const RealBuffer& compats) {
+    scores.visit([&](const auto* g) {
+      using Real = std::remove_const_t<std::remove_pointer_t<decltype(g)>>;
+      const auto* c = static_cast<const Real*>(compats.at());
+      for (size_t i = 0; i < extended_.size(); ++i) {
+        const size_t first = (is_recorded ? static_cast<size_t>(extended_[i].cells) : i) * num_tags;
+        // Added as kernels would, so that q is what was drawn from.
+        for (size_t tag = 0; tag < num_tags; ++tag)
+          logits_[i * num_tags + tag] = static_cast<double>(g[first + tag] + c[first + tag]);
+      }
+    });
+  };
+  if (is_recorded) {
+    read(run.scores, run.compats);
+  } else {
+    read(cells_.scores, cells_.compats);
+  }
 }
 
-/// d/d(g + C) of Σ weight · log q(tag | prefix): the weight of the child less q times the weight of
-/// all. `child` is the first row of the next level that is no child of an earlier chunk's rows.
-void ForestGradient::seed_proposals(const Batch& batch, const Recording& run, const Chunk& chunk,
-                                    RowId& child) {
+/// d/dC of every cell: of L it is q (eq:q-local), and a tag that was taken has its child's.
+void ForestGradient::seed_cells(const Recording& run, const Seeds& seeds) {
   const Forest& forest = run.forest;
   const size_t num_tags = seeds_.size();
-  int64_t first_cell = 0;
-  const RealBuffer& buffer = find_logits(batch, run, chunk, first_cell);
-  const int64_t num_cells = chunk.count * program_.num_tags();
-  if (d_scores_.size() < num_cells) d_scores_.reset(num_cells);
-  d_scores_.visit([&](auto* to) {
-    using Real = std::remove_pointer_t<decltype(to)>;
-    const auto* logits = static_cast<const Real*>(buffer.at(first_cell));
-    for (int64_t i = 0; i < chunk.count; ++i, logits += num_tags, to += num_tags) {
-      const RowId row = forest.level_begin(chunk.step - 1) + static_cast<RowId>(chunk.first + i);
-      const double weight = row_weights_[static_cast<size_t>(row)];
-      const double top = *std::max_element(logits, logits + num_tags);
-      if (top == -INFINITY || weight == 0) {
-        std::fill_n(seeds_.begin(), num_tags, 0.0);
-      } else {
-        double total = 0;
-        for (size_t tag = 0; tag < num_tags; ++tag)
-          total += seeds_[tag] = std::exp(static_cast<double>(logits[tag]) - top);
-        for (double& seed : seeds_) seed *= -weight / total;
-      }
-      for (; child < forest.level_end(chunk.step) && forest.parent(child) == row; ++child)
-        seeds_[static_cast<size_t>(forest.tag(child))] += row_weights_[static_cast<size_t>(child)];
-      for (size_t tag = 0; tag < num_tags; ++tag) to[tag] = static_cast<Real>(seeds_[tag]);
+  for (size_t i = 0; i < extended_.size(); ++i) {
+    const RowId row = extended_[i].row;
+    const double* logits = logits_.data() + i * num_tags;
+    const double d_log_sum =
+        seeds.d_log_sum.empty() ? 0 : seeds.d_log_sum[static_cast<size_t>(row)];
+    const double top = *std::max_element(logits, logits + num_tags);
+    if (top == -INFINITY || d_log_sum == 0) {
+      std::fill(seeds_.begin(), seeds_.end(), 0.0);
+    } else {
+      double total = 0;
+      for (size_t tag = 0; tag < num_tags; ++tag)
+        total += seeds_[tag] = std::exp(logits[tag] - top);
+      for (double& seed : seeds_) seed *= d_log_sum / total;
     }
-  });
-}
-
-void ForestGradient::add_proposal_gradient(const Batch& batch, const Recording& run,
-                                           std::span<const double> final_weights,
-                                           BatchGradient& batch_gradient, Gradients& gradients) {
-  weigh_rows(run, final_weights);
-  propose_.kernel.bind(gradients);
-  const Forest& forest = run.forest;
-  for (int step = batch.max_length() - 1; step >= 1; --step) {  // C_T = 0
-    const RowId before = forest.level_begin(step - 1);
-    const std::span<const int32_t> all = forest.sequences(before, forest.level_end(step - 1));
-    const auto beyond = std::lower_bound(all.begin(), all.end(), batch.num_reaching(step + 1));
-    const int64_t num_rows = beyond - all.begin();
-    if (num_rows == 0) continue;
-    batch.bind(propose_.kernel, propose_.slots, step);
-    batch_gradient.bind(propose_.kernel, propose_.gradients, step);
-    RowId child = forest.level_begin(step);
-    for (int64_t first = 0; first < num_rows; first += propose_.chunk) {
-      const Chunk chunk{step, first, std::min(propose_.chunk, num_rows - first)};
-      seed_proposals(batch, run, chunk, child);
-      propose_.state.bind(propose_.kernel, run.states[static_cast<size_t>(step) - 1], first);
-      propose_.kernel.bind(propose_.d_compat, d_scores_.at());
-      propose_.kernel.run(
-          {chunk.count, batch.num_reaching(step), batch.max_length(), all.data() + first, nullptr});
+    if (!seeds.d_compat.empty()) {
+      RowId child = first_child_[static_cast<size_t>(row)];
+      for (; child >= 0 && child < forest.size() && forest.parent(child) == row; ++child)
+        seeds_[static_cast<size_t>(forest.tag(child))] +=
+            seeds.d_compat[static_cast<size_t>(child)];
     }
+    d_compats_.visit([&](auto* to) {
+      using Real = std::remove_pointer_t<decltype(to)>;
+      for (size_t tag = 0; tag < num_tags; ++tag)
+        to[i * num_tags + tag] = static_cast<Real>(seeds_[tag]);
+    });
   }
 }
 

@@ -1,30 +1,26 @@
-// Backpropagation over a forest: a walk down its levels in reverse, each prefix once, however many
-// particles share it.
+// Backpropagation over a forest: each prefix once, however many particles share it.
 #pragma once
 #include <span>
 #include <vector>
 
-#include "runtime/kernels/recording.h"
 #include "runtime/kernels/stepper.h"
 #include "runtime/train/batch_gradient.h"
+#include "runtime/train/seeds.h"
 
 namespace scry {
 
-/// The gradient kernels of the steps, with scratch memory: one per thread.
+/// The gradient kernels of the steps, with scratch memory: one per thread. Rows know their
+/// positions, so that those of all levels go through a kernel together; only states, which recur,
+/// are walked level by level.
 class ForestGradient {
  public:
   ForestGradient(const Program& program, const Parameters& parameters,
                  const BatchGradient& batch_gradient);
 
-  /// Adds Σ weight · ∇G_T over the recording's finals, for θ.
-  void add_score_gradient(const Batch& batch, const Recording& run,
-                          std::span<const double> final_weights, BatchGradient& batch_gradient,
-                          Gradients& gradients);
-  /// Adds Σ weight · ∇ log q(y | x) over the recording's finals (eq:q), for φ: through c and s̄. The
-  /// run must have proposed by g + C, without resampling that changes what is meant by q.
-  void add_proposal_gradient(const Batch& batch, const Recording& run,
-                             std::span<const double> final_weights, BatchGradient& batch_gradient,
-                             Gradients& gradients);
+  /// Adds the gradient that the seeds begin: of scores for θ, of all else for φ. What is the
+  /// batch's is left to `batch_gradient`.
+  void add(const Batch& batch, const Recording& run, const Seeds& seeds,
+           BatchGradient& batch_gradient, Gradients& gradients);
 
  private:
   struct Stage {
@@ -38,28 +34,38 @@ class ForestGradient {
     SlotHandle y, d_score, d_compat;
     std::vector<SlotHandle> d_state, d_next;
   };
-  void weigh_rows(const Recording& run, std::span<const double> final_weights);
-  void run_rows(Stage& stage, const Batch& batch, int step, std::span<const int32_t> sequences);
-  /// Consecutive rows of the level before a step.
-  struct Chunk {
-    int step;
-    int64_t first, count;
-  };
-  const RealBuffer& find_logits(const Batch& batch, const Recording& run, const Chunk& chunk,
-                                int64_t& first_cell);
-  void seed_proposals(const Batch& batch, const Recording& run, const Chunk& chunk, RowId& child);
+  void add_scores(const Batch& batch, const Recording& run, std::span<const double> d_score,
+                  BatchGradient& batch_gradient, Gradients& gradients);
+  void add_states(const Batch& batch, const Recording& run, int level,
+                  BatchGradient& batch_gradient);
+  void add_proposals(const Batch& batch, const Recording& run, const Seeds& seeds,
+                     BatchGradient& batch_gradient, Gradients& gradients);
+  void prepare(Stage& stage, const Batch& batch, BatchGradient& batch_gradient);
+  void run_children(Stage& stage, const Batch& batch, const Recording& run, RowId begin, RowId end);
+  void read_cells(const Batch& batch, const Recording& run);
+  void seed_cells(const Recording& run, const Seeds& seeds);
 
   const Program& program_;
-  // Gradients of states: of a level, of the level before, and of each row's parent.
-  RealRows next_, here_, parents_;
-  StateRows parent_states_;
-  Stage advance_, propose_;
-  std::vector<double> row_weights_;  // by RowId: of all finals below it
-  std::vector<double> seeds_;        // of one row
-  Stepper stepper_;                  // for logits that were not recorded
+  RealRows d_states_;   // of all rows that go on
+  RealRows d_parents_;  // of the parents of some children, one each
+  RealRows d_next_;
+  Stage score_, advance_, propose_;
+  RealBuffer d_scores_;
+
+  // Of some rows that are extended together.
+  struct Extended {
+    RowId row;
+    int64_t state, cells;  ///< its number in the recording; of its cells there, or -1
+  };
+  std::vector<Extended> extended_;
+  std::vector<RowId> first_child_;  // by RowId
+  StateRows states_;
+  std::vector<int32_t> positions_;
+  std::vector<double> logits_;  // g + C, of every cell
+  std::vector<double> seeds_;   // of one row
+  RealBuffer d_compats_;
+  Stepper stepper_;  // for cells that were not recorded
   Cells cells_;
-  RealBuffer logits_;
-  RealBuffer d_scores_;  // or of compats, as the kernel takes them
   std::vector<int32_t> all_tags_;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -27,6 +28,14 @@ Json encode(bool value) { return value; }
 Json encode(int value) { return value; }
 Json encode(int64_t value) { return value; }
 Json encode(Likelihood value) { return name_of(value); }
+Json encode(const std::map<std::string, std::vector<double>>& lists) {
+  Json json = Json::object();
+  for (const auto& [name, numbers] : lists) {
+    json[name] = Json::array();
+    for (double number : numbers) json[name].push_back(encode(number));
+  }
+  return json;
+}
 Json encode(const Tally& tally);
 Json encode(const EpochReport& report);
 Json encode(const std::vector<EpochReport>& reports) {
@@ -73,6 +82,17 @@ void decode(const Json& json, Likelihood& value) {
   }
   fail();
 }
+void decode(const Json& json, std::map<std::string, std::vector<double>>& lists) {
+  if (!json.is_object()) fail();
+  for (const auto& [name, list] : json.items()) {
+    if (!list.is_array()) fail();
+    std::vector<double>& numbers = lists[name];
+    for (const Json& number : list) {
+      decode(number, numbers.emplace_back());
+      if (!std::isfinite(numbers.back())) fail();
+    }
+  }
+}
 void decode(const Json& json, Tally& tally);
 void decode(const Json& json, EpochReport& report);
 void decode(const Json& json, std::vector<EpochReport>& reports) {
@@ -96,21 +116,6 @@ struct Reader {
 };
 
 template <class Visitor, class T>
-void visit_tally(Visitor& visit, T& tally) {
-  visit("num_sequences", tally.num_sequences);
-  visit("num_symbols", tally.num_symbols);
-  visit("num_failed", tally.num_failed);
-  visit("loss", tally.loss);
-  visit("negative_log_p", tally.negative_log_p);
-  visit("kl", tally.kl);
-  visit("divergence", tally.divergence);
-  visit("ess", tally.ess);
-  visit("num_rows", tally.num_rows);
-  visit("num_particle_steps", tally.num_particle_steps);
-  visit("num_overshot", tally.num_overshot);
-  visit("overshoot", tally.overshoot);
-}
-template <class Visitor, class T>
 void visit_report(Visitor& visit, T& report) {
   visit("epoch", report.epoch);
   visit("total_updates", report.total_updates);
@@ -130,7 +135,7 @@ void visit_report(Visitor& visit, T& report) {
 template <class Visitor, class T>
 void visit_state(Visitor& visit, T& state) {
   visit("total_updates", state.adam.num_updates);
-  visit("baseline", state.baseline);
+  visit("memories", state.memories);
   visit("epoch", state.epoch);
   visit("update", state.update);
   visit("tally", state.tally);
@@ -141,9 +146,9 @@ void visit_state(Visitor& visit, T& state) {
 }
 
 Json encode(const Tally& tally) {
-  Writer writer;
-  visit_tally(writer, tally);
-  return writer.json;
+  Json json = Json::object();
+  for (const Tally::Sum& sum : tally.sums()) json[sum.name] = encode(sum.value);
+  return json;
 }
 Json encode(const EpochReport& report) {
   Writer writer;
@@ -151,8 +156,13 @@ Json encode(const EpochReport& report) {
   return writer.json;
 }
 void decode(const Json& json, Tally& tally) {
-  Reader reader{json};
-  visit_tally(reader, tally);
+  if (!json.is_object()) fail();
+  tally = {};
+  for (const auto& [name, sum] : json.items()) {
+    double value = 0;
+    decode(sum, value);
+    tally.add(name, value);
+  }
 }
 void decode(const Json& json, EpochReport& report) {
   Reader reader{json};
@@ -299,10 +309,8 @@ void read_training(const std::string& json, int64_t updates_per_epoch, TrainStat
   } catch (const Json::exception&) {
     throw Error("something is missing");
   }
-  if (!is_progress_right(state, updates_per_epoch) || !is_best_right(state) ||
-      !std::isfinite(state.baseline)) {
+  if (!is_progress_right(state, updates_per_epoch) || !is_best_right(state))
     throw Error("its numbers contradict each other");
-  }
 }
 
 }  // namespace scry

@@ -6,10 +6,15 @@
 
 namespace scry {
 
-ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters, int shard,
-                                   Workers& workers, const ObjectiveFactory& make)
-    : program_(program), shard_(static_cast<size_t>(shard)), workers_(workers) {
-  for (int worker = 0; worker < workers.size(); ++worker) objectives_.push_back(make(parameters));
+ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters,
+                                   std::unique_ptr<Objective> objective, int shard,
+                                   Workers& workers)
+    : program_(program),
+      objective_(std::move(objective)),
+      shard_(static_cast<size_t>(shard > 0 ? shard : objective_->shard())),
+      workers_(workers) {
+  for (int thread = 0; thread < workers.size(); ++thread)
+    of_thread_.push_back(objective_->make_worker(program, parameters));
   buffers_.emplace_back(program);
   finish_ = BoundKernel(program, program.prepare.gradient, parameters, &buffers_.front());
 }
@@ -18,34 +23,34 @@ size_t ShardedObjective::num_shards(size_t num_examples) const {
   return (num_examples + shard_ - 1) / shard_;
 }
 
-Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples,
-                                         const StepContext& context, double scale) {
+Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples, uint64_t seed,
+                                         double scale) {
   while (buffers_.size() < num_shards(examples.size())) buffers_.emplace_back(program_);
   if (examples.empty()) buffers_.front().clear();
   const Tally tally =
-      run_shards(examples, [&](Objective& objective, size_t shard,
+      run_shards(examples, [&](ObjectiveWorker& worker, size_t shard,
                                std::span<const TrainExample> part, Tally& shard_tally) {
         buffers_[shard].clear();
-        objective.add_gradient(part, context, scale, buffers_[shard], shard_tally);
+        worker.add_gradient(part, seed, scale, buffers_[shard], shard_tally);
       });
   for (size_t shard = 1; shard < num_shards(examples.size()); ++shard) {
     add_to(buffers_[shard].values, buffers_.front().values);
     add_to(buffers_[shard].tables, buffers_.front().tables);
   }
-  finish_.run({0, 0, 0, nullptr, nullptr});
+  finish_.run({});
   return tally;
 }
 
-Tally ShardedObjective::measure(std::span<const TrainExample> examples,
-                                const StepContext& context) {
+Tally ShardedObjective::measure(std::span<const TrainExample> examples, uint64_t seed) {
   return run_shards(examples,
-                    [&](Objective& objective, size_t, std::span<const TrainExample> part,
-                        Tally& shard_tally) { objective.measure(part, context, shard_tally); });
+                    [&](ObjectiveWorker& worker, size_t, std::span<const TrainExample> part,
+                        Tally& shard_tally) { worker.measure(part, seed, shard_tally); });
 }
 
 Tally ShardedObjective::run_shards(
     std::span<const TrainExample> examples,
-    const std::function<void(Objective&, size_t, std::span<const TrainExample>, Tally&)>& run) {
+    const std::function<void(ObjectiveWorker&, size_t, std::span<const TrainExample>, Tally&)>&
+        run) {
   const size_t count = num_shards(examples.size());
   tallies_.assign(count, {});
   errors_.assign(count, nullptr);
@@ -54,7 +59,7 @@ Tally ShardedObjective::run_shards(
       const auto shard = static_cast<size_t>(task);
       const size_t first = shard * shard_;
       try {
-        run(*objectives_[static_cast<size_t>(worker)], shard,
+        run(*of_thread_[static_cast<size_t>(worker)], shard,
             examples.subspan(first, std::min(shard_, examples.size() - first)), tallies_[shard]);
       } catch (...) {
         errors_[shard] = std::current_exception();

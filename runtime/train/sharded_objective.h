@@ -13,38 +13,39 @@
 
 namespace scry {
 
-using ObjectiveFactory = std::function<std::unique_ptr<Objective>(const Parameters&)>;
-
-/// One objective for each worker, all bound to the same parameters: their address must not change.
-/// The results are the same bits for any number of workers, and depend on `shard` by rounding.
+/// One ObjectiveWorker for each thread, all bound to the same parameters: their address must not
+/// change. The results are the same bits for any number of threads, and depend on `shard` by
+/// rounding.
 class ShardedObjective {
  public:
-  ShardedObjective(const Program& program, const Parameters& parameters, int shard,
-                   Workers& workers, const ObjectiveFactory& make);
+  /// With `shard` 0, as many sequences as the objective asks for.
+  ShardedObjective(const Program& program, const Parameters& parameters,
+                   std::unique_ptr<Objective> objective, int shard, Workers& workers);
   ShardedObjective(const ShardedObjective&) = delete;
   ShardedObjective& operator=(const ShardedObjective&) = delete;
 
   /// Makes `gradients()` scale times the gradient of the examples' summed loss, tables included.
   /// If several shards throw, the first one's exception is thrown here.
-  Tally compute_gradient(std::span<const TrainExample> examples, const StepContext& context,
-                         double scale);
+  Tally compute_gradient(std::span<const TrainExample> examples, uint64_t seed, double scale);
   /// Always the same object.
   Gradients& gradients() { return buffers_.front(); }
-  Tally measure(std::span<const TrainExample> examples, const StepContext& context);
+  Tally measure(std::span<const TrainExample> examples, uint64_t seed);
+  Objective& objective() { return *objective_; }
 
  private:
   size_t num_shards(size_t num_examples) const;
   Tally run_shards(
       std::span<const TrainExample> examples,
-      const std::function<void(Objective& objective, size_t shard,
+      const std::function<void(ObjectiveWorker& worker, size_t shard,
                                std::span<const TrainExample> examples, Tally& tally)>& run);
 
   const Program& program_;
+  std::unique_ptr<Objective> objective_;
   size_t shard_;
   Workers& workers_;
-  std::vector<std::unique_ptr<Objective>> objectives_;  // of each worker
-  std::deque<Gradients> buffers_;                       // of each shard
-  BoundKernel finish_;  // the tables' gradients into the parameters'
+  std::vector<std::unique_ptr<ObjectiveWorker>> of_thread_;
+  std::deque<Gradients> buffers_;  // of each shard
+  BoundKernel finish_;             // the tables' gradients into the parameters'
   std::vector<Tally> tallies_;
   std::vector<std::exception_ptr> errors_;
 };

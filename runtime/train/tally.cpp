@@ -1,21 +1,38 @@
-#include "runtime/train/objective.h"
+#include "runtime/train/tally.h"
+
+#include <algorithm>
 
 namespace scry {
 
+double Tally::operator[](std::string_view name) const {
+  const auto found =
+      std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.name == name; });
+  return found == sums_.end() ? 0 : found->value;
+}
+
+void Tally::add(std::string_view name, double value) {
+  const auto found =
+      std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.name == name; });
+  if (found == sums_.end()) {
+    sums_.push_back({std::string(name), value});
+  } else {
+    found->value += value;
+  }
+}
+
 Tally& Tally::operator+=(const Tally& other) {
-  num_sequences += other.num_sequences;
-  num_symbols += other.num_symbols;
-  num_failed += other.num_failed;
-  loss += other.loss;
-  negative_log_p += other.negative_log_p;
-  kl += other.kl;
-  divergence += other.divergence;
-  ess += other.ess;
-  num_rows += other.num_rows;
-  num_particle_steps += other.num_particle_steps;
-  num_overshot += other.num_overshot;
-  overshoot += other.overshoot;
+  for (const Sum& sum : other.sums_) add(sum.name, sum.value);
   return *this;
+}
+
+Tally merge_goals(const Tally& first, const Tally& second) {
+  Tally merged = first;
+  for (const Tally::Sum& sum : second.sums()) {
+    if (sum.name == Tally::kSequences || sum.name == Tally::kSymbols) continue;
+    if (sum.name == Tally::kEss) merged.add(sum.name, -merged[sum.name]);
+    merged.add(sum.name, sum.value);
+  }
+  return merged;
 }
 
 }  // namespace scry

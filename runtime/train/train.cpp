@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include "runtime/train/choose_likelihood.h"
+#include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/development.h"
+#include "runtime/train/joint_likelihood.h"
 #include "runtime/train/minibatches.h"
+#include "runtime/train/proposal_divergence.h"
 #include "runtime/train/train_data.h"
 #include "runtime/train/trainer.h"
 
@@ -29,30 +32,27 @@ class Run {
   TrainState& state() { return state_; }
   std::span<const TrainExample> dev() const { return dev_.examples; }
 
-  ShardedObjective make_objective(const ObjectiveFactory& make) {
-    return {program_, state_.parameters, options_.shard, workers_, make};
+  ShardedObjective make_goal(std::unique_ptr<Objective> objective) {
+    return {program_, state_.parameters, std::move(objective), options_.shard, workers_};
   }
   ShardedObjective make_likelihood() {
     if (state_.likelihood == Likelihood::kAuto) {
       state_.likelihood = choose_likelihood(program_, state_.parameters, train_.examples,
                                             options_.likelihood, hooks_);
     }
-    const bool is_joint = state_.likelihood == Likelihood::kJoint;
-    return make_objective([this, is_joint](const Parameters& parameters) {
-      return is_joint ? make_joint_likelihood(program_, parameters)
-                      : make_conditional_likelihood(program_, parameters, options_.particles);
-    });
+    return make_goal(state_.likelihood == Likelihood::kJoint
+                         ? make_joint_likelihood()
+                         : make_conditional_likelihood(options_.particles));
   }
   ShardedObjective make_divergence() {
-    return make_objective([this](const Parameters& parameters) {
-      return make_proposal_divergence(program_, parameters, options_.particles, options_.lambda);
-    });
+    return make_goal(make_proposal_divergence(options_.particles, options_.lambda));
   }
   DevelopmentDivergence make_development_divergence(DevelopmentDivergence::Offset offset) const {
     return {program_, state_.parameters, dev(), options_, offset};
   }
 
-  TrainResult train(std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts) {
+  TrainResult train(std::vector<ShardedObjective*> goals, Evaluate evaluate,
+                    StartCounts start_counts) {
     if (dev().empty()) evaluate = nullptr;
     // A user who asks for G_T has been warned.
     const bool must_be_local =
@@ -104,7 +104,7 @@ class Run {
 };
 
 void check_has_gradients(const Program& program) {
-  if (!program.advance.gradient)
+  if (program.differentiator == "none")
     throw Error("the program was compiled without gradients, which training needs");
 }
 
@@ -125,7 +125,7 @@ TrainResult fit(const Program& program, const Parameters& start, std::span<const
   Run run(program, start, train, dev, options, hooks, "fit", {ParamGroup::kModel}, TagUse::kNeeded);
   ShardedObjective likelihood = run.make_likelihood();
   return run.train(
-      {{ParamGroup::kModel, &likelihood}},
+      {&likelihood},
       [&](EpochReport& report) {
         measure_likelihood(likelihood, run.dev(), options, report);
         report.dev_score = report.is_reliable ? report.perplexity : INFINITY;
@@ -146,7 +146,7 @@ TrainResult learn(const Program& program, const Parameters& start, std::span<con
   // A proposal flatter than p has an offset KL that flatters it, as p̂ then has more distinct
   // sequences: the untrained lookahead is no candidate.
   return run.train(
-      {{ParamGroup::kProposal, &divergence}},
+      {&divergence},
       [&](EpochReport& report) {
         development.measure(report);
         report.dev_score = divergence_of(report, options);
@@ -166,7 +166,7 @@ TrainResult fit_and_learn(const Program& program, const Parameters& start,
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kEveryEpoch);
   return run.train(
-      {{ParamGroup::kModel, &likelihood}, {ParamGroup::kProposal, &divergence}},
+      {&likelihood, &divergence},
       [&](EpochReport& report) {
         const double loss = measure_likelihood(likelihood, run.dev(), options, report);
         development.measure(report);

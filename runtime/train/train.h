@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,7 +42,9 @@ struct TrainOptions {
   int patience = 0;  ///< stop after so many epochs without a better development score; 0: never
   Selection selection = Selection::kOffsetKl;
   int batch = 16;  ///< sequences of a minibatch
-  int shard = 8;   ///< sequences that one thread takes; the result depends on it by rounding
+  /// Sequences that one thread takes, on which the result depends by rounding; 0: as many as suit
+  /// what is minimized.
+  int shard = 0;
   AdamOptions adam = {};
   std::vector<std::string> frozen = {};  ///< parameters that stay as they are
   uint64_t seed = 1;                     ///< of the order of examples and of the draws
@@ -104,7 +107,8 @@ struct TrainState {
   Parameters parameters;  ///< as they are now
   Parameters best;        ///< as they were at the best epoch
   AdamState adam;
-  double baseline = 0;
+  /// What objectives remember, by their names, as of the last save.
+  std::map<std::string, std::vector<double>> memories;
   int epoch = 1;       ///< at hand, from 1
   int64_t update = 0;  ///< done in it
   Tally tally;         ///< of it so far

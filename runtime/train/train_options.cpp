@@ -23,7 +23,7 @@ void check_options(const TrainOptions& options) {
   check_at_least("epochs", options.epochs, 0);
   check_at_least("patience", options.patience, 0);
   check_at_least("batch", options.batch, 1);
-  check_at_least("shard", options.shard, 1);
+  check_at_least("shard", options.shard, 0);
   check_at_least("threads", options.threads, 0);
   check_at_least("save_seconds", options.save_seconds, 0);
   check_at_least("save_updates", static_cast<double>(options.save_updates), 0);

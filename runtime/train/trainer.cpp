@@ -45,16 +45,6 @@ std::string list_names(const std::vector<std::string>& names) {
                           quote(frozen, 100), list_names(all)));
 }
 
-/// Both objectives see the same sequences: these are counted once. The particles are the
-/// proposal's.
-void add_proposal(const Tally& proposal, Tally& tally) {
-  const Tally model = tally;
-  tally += proposal;
-  tally.num_sequences = model.num_sequences;
-  tally.num_symbols = model.num_symbols;
-  tally.ess = proposal.ess;
-}
-
 }  // namespace
 
 std::vector<size_t> find_trained_blocks(const Program& program, std::span<const ParamGroup> groups,
@@ -94,7 +84,7 @@ bool is_finished(const TrainState& state, const TrainOptions& options) {
 
 Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
                  const TrainHooks& hooks, std::span<const TrainExample> examples,
-                 std::vector<Goal> goals, Evaluate evaluate, StartCounts start_counts,
+                 std::vector<ShardedObjective*> goals, Evaluate evaluate, StartCounts start_counts,
                  Inspect inspect)
     : program_(program),
       state_(state),
@@ -112,6 +102,20 @@ Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& i
   // A state with a past came from the checkpoint.
   if (!state.history.empty() && !options_.checkpoint.empty())
     saved_ = Saved{state.adam.num_updates, state.epoch};
+  if (!state.history.empty()) restore_memories();
+}
+
+void Trainer::restore_memories() {
+  for (ShardedObjective* goal : goals_) {
+    Objective& objective = goal->objective();
+    const auto found = state_.memories.find(objective.name());
+    const std::vector<double> memory =
+        found == state_.memories.end() ? std::vector<double>() : found->second;
+    if (!objective.restore(memory)) {
+      throw DataError(fmt::format("{}: what it remembers of the {} is damaged; train anew",
+                                  options_.checkpoint, objective.name()));
+    }
+  }
 }
 
 bool Trainer::run() {
@@ -158,11 +162,10 @@ void Trainer::update_once(std::span<const size_t> minibatch) {
   minibatch_.clear();
   for (size_t index : minibatch) minibatch_.push_back(examples_[index]);
   number_ = state_.adam.num_updates + 1;
-  const StepContext context{derive_seed(options_.seed, static_cast<uint32_t>(number_)),
-                            state_.baseline};
-  const Tally tally = compute_gradient(context, 1 / static_cast<double>(minibatch.size()));
+  const Tally tally = compute_gradient(derive_seed(options_.seed, static_cast<uint32_t>(number_)),
+                                       1 / static_cast<double>(minibatch.size()));
 
-  const Gradients& gradients = goals_.front().objective->gradients();
+  const Gradients& gradients = goals_.front()->gradients();
   const double norm = gradient_norm(program_, gradients, identity_.blocks);
   if (!std::isfinite(norm)) {
     // The squares of huge numbers may be infinite where the numbers are not.
@@ -177,40 +180,33 @@ void Trainer::update_once(std::span<const size_t> minibatch) {
                                        kLargestParameter)) {
     fail_in_update(fmt::format("the parameter '{}' becomes {}", bad->parameter, bad->value));
   }
-  prepare_.run({0, 0, 0, nullptr, nullptr});
+  prepare_.run({});
   state_.tally += tally;
   ++state_.update;
 }
 
 /// Fills the first goal's gradients, with each goal's own blocks.
-Tally Trainer::compute_gradient(const StepContext& context, double scale) {
-  Gradients& result = goals_.front().objective->gradients();
+Tally Trainer::compute_gradient(uint64_t seed, double scale) {
+  Gradients& result = goals_.front()->gradients();
   Tally total;
   for (size_t g = 0; g < goals_.size(); ++g) {
-    const Goal& goal = goals_[g];
+    ShardedObjective& goal = *goals_[g];
     Tally tally;
     try {
-      tally = goal.objective->compute_gradient(minibatch_, context, scale);
+      tally = goal.compute_gradient(minibatch_, seed, scale);
+      goal.objective().remember(tally);
     } catch (const TrainingError& error) {
       fail_in_update(error.what() + describe_largest());
-    }
-    if (goal.group == ParamGroup::kProposal && tally.num_sequences > 0) {
-      // app:gradient-derivation
-      const double mean = tally.divergence / static_cast<double>(tally.num_sequences);
-      state_.baseline = 0.1 * state_.baseline + 0.9 * mean;
-      if (!std::isfinite(state_.baseline))
-        fail_in_update(fmt::format("log q - G_T is {}", mean) + describe_largest());
     }
     if (g == 0) {
       total = tally;
       continue;
     }
-    add_proposal(tally, total);
-    const Gradients& own = goal.objective->gradients();
+    total = merge_goals(total, tally);
     for (size_t index : identity_.blocks) {
       const Block& block = program_.params[index];
-      if (block.group != goal.group) continue;
-      std::memcpy(result.values.at(block.offset), own.values.at(block.offset),
+      if (block.group != goal.objective().group()) continue;
+      std::memcpy(result.values.at(block.offset), goal.gradients().values.at(block.offset),
                   static_cast<size_t>(block.shape.size()) * program_.real_size());
     }
   }
@@ -274,6 +270,8 @@ void Trainer::save() {
                                     [](const EpochReport& report) { return report.is_best; });
   // Where nothing could be judged, the newest are as good as any.
   if (!evaluate_ || !has_best) state_.best = state_.parameters;
+  for (ShardedObjective* goal : goals_)
+    state_.memories[goal->objective().name()] = goal->objective().memory();
   if (options_.checkpoint.empty()) return;
   write_checkpoint(options_.checkpoint, program_, identity_, state_);
   saved_ = Saved{state_.adam.num_updates, state_.epoch};

@@ -11,13 +11,6 @@
 
 namespace scry {
 
-/// An objective and the parameters that its gradient is for. Others may be touched by it and are
-/// not looked at: a proposal may read θ.
-struct Goal {
-  ParamGroup group;
-  ShardedObjective* objective;  ///< not null
-};
-
 /// Fills the report's development fields from the parameters as they are. No function: there is no
 /// development set.
 using Evaluate = std::function<void(EpochReport&)>;
@@ -38,20 +31,23 @@ enum class StartCounts : uint8_t { kNo, kYes };
 
 class Trainer {
  public:
-  /// The goals' objectives must be bound to `state.parameters`; of two, the model's comes first.
-  /// The examples are not empty; their order counts.
+  /// The goals must be bound to `state.parameters`, and each be for another group of them; their
+  /// order counts. They get back what the state says that they remember; throws DataError if that
+  /// cannot be. The examples are not empty; their order counts.
   Trainer(const Program& program, TrainState& state, const RunIdentity& identity,
-          const TrainHooks& hooks, std::span<const TrainExample> examples, std::vector<Goal> goals,
-          Evaluate evaluate, StartCounts start_counts = StartCounts::kYes, Inspect inspect = {});
+          const TrainHooks& hooks, std::span<const TrainExample> examples,
+          std::vector<ShardedObjective*> goals, Evaluate evaluate,
+          StartCounts start_counts = StartCounts::kYes, Inspect inspect = {});
 
   /// Trains until the run is finished, or until it is asked to stop; then returns true. Throws
   /// TrainingError; then the state is of no use, but the file is as it was last saved.
   bool run();
 
  private:
+  void restore_memories();
   bool run_epoch();
   void update_once(std::span<const size_t> minibatch);
-  Tally compute_gradient(const StepContext& context, double scale);
+  Tally compute_gradient(uint64_t seed, double scale);
   void finish_epoch();
   void tell(const EpochReport& report) const;
   void evaluate(EpochReport& report);
@@ -68,7 +64,7 @@ class Trainer {
   const TrainOptions& options_;
   const TrainHooks& hooks_;
   std::span<const TrainExample> examples_;
-  std::vector<Goal> goals_;
+  std::vector<ShardedObjective*> goals_;
   Evaluate evaluate_;
   StartCounts start_counts_;
   Inspect inspect_;

@@ -12,15 +12,15 @@ namespace {
 
 Tally some_tally() {
   Tally tally;
-  tally.num_sequences = 4;
-  tally.num_symbols = 10;
-  tally.loss = 16;
-  tally.negative_log_p = 0;
-  tally.kl = 2 * std::log(2.0);
-  tally.ess = 2;
-  tally.num_rows = 30;
-  tally.num_particle_steps = 120;
-  tally.num_failed = 1;
+  tally.add(Tally::kSequences, 4);
+  tally.add(Tally::kSymbols, 10);
+  tally.add(Tally::kLoss, 16);
+  tally.add(Tally::kNegativeLogP, 0);
+  tally.add(Tally::kKl, 2 * std::log(2.0));
+  tally.add(Tally::kEss, 2);
+  tally.add(Tally::kRows, 30);
+  tally.add(Tally::kParticleSteps, 120);
+  tally.add(Tally::kFailed, 1);
   return tally;
 }
 
@@ -59,7 +59,7 @@ TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal 
                                                    "loss", "rows_per_particle_step", "seconds",
                                                    "updates"});
   EpochReport joint = report;
-  joint.train.num_particle_steps = 0;
+  joint.train.add(Tally::kParticleSteps, -120);
   const json fit = json::parse(epoch_json(joint, TrainGoal::kFit, true, 1));
   CHECK(keys_of(fit) == std::vector<std::string>{"best", "dev_perplexity", "epoch", "failed",
                                                  "loss", "perplexity", "seconds", "updates"});
@@ -76,8 +76,8 @@ TEST_CASE(
   CHECK(line["dev_unreliable"] == false);
   CHECK(line["perplexity"] == 1.0);
 
-  report.train.num_overshot = 3;
-  report.train.overshoot = 0.2;  // of 10 symbols
+  report.train.add(Tally::kOvershot, 3);
+  report.train.add(Tally::kOvershoot, 0.2);  // of 10 symbols
   report.dev_overshot = 2;
   report.is_reliable = false;
   report.perplexity = NAN;

@@ -42,11 +42,13 @@ std::vector<const Kernel*> kernels_of(const Program& program) {
   const auto add = [&](const Stage& stage) {
     kernels.push_back(&stage.forward), kernels.push_back(&stage.gradient);
   };
-  for (const Stage* stage : {&program.prepare, &program.encode, &program.start, &program.end,
-                             &program.back, &program.advance, &program.extend})
+  for (const Stage* stage :
+       {&program.prepare, &program.encode, &program.start, &program.end, &program.back,
+        &program.root, &program.score_tag, &program.advance, &program.extend})
     add(*stage);
-  for (const ScanStage& scan : program.scans) add(scan);
-  kernels.push_back(&program.score), kernels.push_back(&program.extend_proposal);
+  for (const PlaceStage* stage : {&program.place, &program.back_in, &program.ahead}) add(*stage);
+  for (const ScanStage& scan : program.scans) add(scan), add(scan.in);
+  kernels.push_back(&program.score);
   std::erase_if(kernels, [](const Kernel* kernel) { return !*kernel; });
   return kernels;
 }
@@ -175,7 +177,7 @@ TEST_CASE("without gradients there are no gradient kernels", "[compile]") {
     CHECK(kernel->name.find("gradient") == std::string::npos);
     CHECK(slot_names(*kernel, {SlotRole::kSeed, SlotRole::kGradient}).empty());
   }
-  CHECK_FALSE(static_cast<bool>(program.extend_proposal));
+  CHECK_FALSE(static_cast<bool>(program.extend.gradient));
   CHECK(static_cast<bool>(program.extend.forward));
 }
 
@@ -236,6 +238,7 @@ TEST_CASE("a table is the proposal's exactly if it is made of the proposal's par
   CHECK(groups_in(program.advance.forward) == std::set{ParamGroup::kModel});
   CHECK(groups_in(program.back.forward) == std::set{ParamGroup::kProposal});
   CHECK(groups_in(program.extend.forward) == std::set{ParamGroup::kModel, ParamGroup::kProposal});
+  CHECK(groups_in(program.score_tag.forward) == std::set{ParamGroup::kModel});
   // A table is as `prepare` makes it.
   const auto made = slot_names(program.prepare.forward, {SlotRole::kOutput});
   for (const Block& table : program.tables) CHECK(made.contains(table.name));
@@ -250,12 +253,15 @@ TEST_CASE("a stage has the slots that its part of the model names", "[compile]")
   CHECK(outputs(program.end.forward) == Names{"later.later"});
   CHECK(outputs(program.back.forward) == Names{"next.later", "to_go"});
   CHECK(outputs(program.score) == Names{"score"});
-  CHECK(outputs(program.advance.forward) == Names{"score", "next.h", "next.tag"});
+  CHECK(outputs(program.score_tag.forward) == Names{"score"});
+  CHECK(outputs(program.advance.forward) == Names{"next.h", "next.tag"});
   CHECK(outputs(program.extend.forward) == Names{"score", "next.h", "next.tag", "compat"});
   CHECK(slot_names(program.advance.forward, {SlotRole::kInput}).contains("y"));
-  CHECK(slot_names(program.advance.gradient, {SlotRole::kSeed}) == Names{"d.score", "d.next.h"});
-  CHECK(slot_names(program.extend_proposal, {SlotRole::kSeed}) == Names{"d.compat"});
-  for (const std::string& name : slot_names(program.extend_proposal, {SlotRole::kGradient})) {
+  CHECK(slot_names(program.score_tag.forward, {SlotRole::kInput}).contains("y"));
+  CHECK(slot_names(program.score_tag.gradient, {SlotRole::kSeed}) == Names{"d.score"});
+  CHECK(slot_names(program.advance.gradient, {SlotRole::kSeed}) == Names{"d.next.h"});
+  CHECK(slot_names(program.extend.gradient, {SlotRole::kSeed}) == Names{"d.compat"});
+  for (const std::string& name : slot_names(program.extend.gradient, {SlotRole::kGradient})) {
     CHECK_FALSE(name.starts_with("d.model."));
     CHECK(name != "d.s.h");
   }

@@ -97,7 +97,7 @@ Prepared prepare(const Case& c) {
   const Sym k = int_input("k", kSize, Axes::prefix()), y = int_input("y", kTags, Axes::tag());
   const int n = static_cast<int>(c.rows.size());
   Prepared p{optimize(graph_of({{"out", c.function(a, k, y)}}, Axes::prefix())), {}, {}, {}};
-  p.extent = {n, 1, kTags, std::vector<int>(static_cast<size_t>(n), 0), {1}};
+  p.extent = {n, 1, 1, kTags, std::vector<int>(static_cast<size_t>(n), 0), {0}, {1}};
   const std::vector<std::string> seeds{"out"}, wrt{"a"};
   p.gradient = optimize(adjoint(p.graph, seeds, wrt));
   p.inputs = with_seeds(p.graph, p.extent, random_inputs(p.graph, p.extent, 0, 1, 3), 4);

@@ -44,7 +44,7 @@ std::vector<Real> run(Op op, const std::vector<Real>& xs) {
   const size_t rows = (xs.size() + kWidth - 1) / kWidth;
   std::vector<double> a(xs.begin(), xs.end());
   a.resize(rows * kWidth, 1.0);
-  const Extent extent{static_cast<int>(rows), 1, 1, std::vector<int>(rows, 0), {1}};
+  const Extent extent{static_cast<int>(rows), 1, 1, 1, std::vector<int>(rows, 0), {0}, {1}};
   const Values out = compiled(precision_of<Real>()).run(info(op).name, extent, {{"a", a}});
   return {out.at("out").begin(), out.at("out").begin() + static_cast<std::ptrdiff_t>(xs.size())};
 }

@@ -36,7 +36,7 @@ TEST_CASE("random graphs hold every operation and every kind of axes", "[random]
     const bool only_in_adjoints = op == Op::kSumAxes || op == Op::kScatter || op == Op::kMatMulSum;
     CHECK((ops.contains(op) || op == Op::kScan || only_in_adjoints));
   }
-  CHECK(axes.size() == 6);
+  CHECK(axes.size() == 8);
 }
 
 TEST_CASE("optimizing keeps the values of random graphs", "[pass][random]") {

@@ -151,7 +151,7 @@ TEST_CASE("the reference indexes by symbols", "[reference]") {
   b.output("row", row);
   b.output("element", b.add(Op::kElement, {row, b.number(1)}));
   b.output("updated", b.add(Op::kUpdateRow, {table, index, b.constant({2}, {8, 9})}));
-  const Extent extent{2, 1, 1, {0, 0}, {1}};
+  const Extent extent{2, 1, 1, 1, {0, 0}, {0}, {1}};
   const Values out = evaluate(b.graph, extent, {{"table", {1, 2, 3, 4, 5, 6}}, {"i", {2, 0}}});
   CHECK(out.at("row") == List{5, 6, 1, 2});
   CHECK(out.at("element") == List{6, 2});
@@ -164,9 +164,28 @@ TEST_CASE("in the reference a prefix sees the value of its own sequence", "[refe
                of_sequence = b.real("s", {}, Axes::sequence());
   const NodeId of_tag = b.real("t", {}, Axes::tag());
   const NodeId sum = b.add(Op::kAdd, {b.add(Op::kAdd, {of_prefix, of_sequence}), of_tag});
-  const Extent extent{3, 2, 2, {1, 0, 1}, {1, 1}};
+  const Extent extent{3, 2, 2, 2, {1, 0, 1}, {0, 1}, {1, 1}};
   CHECK(evaluate(b.finish(sum), extent, {{"p", {1, 2, 3}}, {"s", {10, 20}}, {"t", {100, 200}}})
             .at("out") == List{121, 221, 112, 212, 123, 223});
+}
+
+TEST_CASE("in the reference a prefix sees the value of its own position", "[reference]") {
+  GraphBuilder b;
+  const NodeId of_prefix = b.real("p", {}, Axes::prefix()),
+               of_position = b.real("t", {}, Axes::position()),
+               of_sequence = b.real("s", {}, Axes::sequence());
+  const NodeId here = b.add(Op::kAdd, {of_position, of_sequence});
+  b.output("here", here);
+  b.output("out", b.add(Op::kAdd, {of_prefix, here}));
+  b.output("of positions", b.add(Op::kSumAxes, {of_prefix}, {.axes = Axes::position()}));
+  b.output("of sequences", b.add(Op::kSumAxes, {here}, {.axes = Axes::sequence()}));
+  const Extent extent{3, 3, 2, 1, {2, 0, 2}, {0, 1, 1}, {1, 2}};
+  const Values out =
+      evaluate(b.graph, extent, {{"p", {1, 2, 3}}, {"t", {10, 20, 30}}, {"s", {100, 200}}});
+  CHECK(out.at("here") == List{110, 220, 230});
+  CHECK(out.at("out") == List{231, 112, 233});
+  CHECK(out.at("of positions") == List{2, 0, 4});
+  CHECK(out.at("of sequences") == List{110, 450});
 }
 
 TEST_CASE("in the reference candidates are rows per tag, and at_tag picks the row", "[reference]") {
@@ -175,7 +194,7 @@ TEST_CASE("in the reference candidates are rows per tag, and at_tag picks the ro
   b.output("all", all);
   b.output("sum", b.add(Op::kSum, {b.add(Op::kTranspose, {all})}));
   b.output("back", b.add(Op::kAtTag, {all}));
-  const Extent extent{2, 1, 2, {0, 0}, {1}};
+  const Extent extent{2, 1, 1, 2, {0, 0}, {0}, {1}};
   const List a{1, 2, 3, 4, 5, 6, 7, 8};  // prefix, tag, element
   const Values out = evaluate(b.graph, extent, {{"a", a}});
   CHECK(out.at("all") == a);
@@ -191,7 +210,7 @@ TEST_CASE("in the reference a dimension T is each sequence's own length", "[refe
   b.output("max", b.add(Op::kMaxOf, {columns}));
   b.output("last", b.add(Op::kRow, {all, b.integer("last", 9, Axes::sequence())}));
   b.output("scores", b.add(Op::kMatMul, {b.real("q", {2}, Axes::prefix()), columns}));
-  const Extent extent{2, 2, 1, {1, 0}, {1, 3}};
+  const Extent extent{2, 2, 2, 1, {1, 0}, {0, 1}, {1, 3}};
   const List e{1, 2, 99, 99, 99, 99, 1, 2, 3, 4, -5, 6};  // sequence 0 has padding
   const Values out = evaluate(b.graph, extent, {{"e", e}, {"last", {0, 2}}, {"q", {1, 10, 2, 1}}});
   CHECK(out.at("sum") == List{1, 2, -1, 12});
@@ -210,7 +229,7 @@ TEST_CASE("the reference sums over the axes that a sum does not name", "[referen
   b.output("of tags", b.add(Op::kSumAxes, {w}, {.axes = Axes::tag()}));
   b.output("scattered", b.add(Op::kScatter, {a, i}, {.shape = {2, 2}, .axes = Axes::none()}));
   b.output("products", b.add(Op::kMatMulSum, {a, a}, {.axes = Axes::sequence()}));
-  const Extent extent{3, 2, 2, {1, 0, 1}, {1, 1}};
+  const Extent extent{3, 2, 2, 2, {1, 0, 1}, {0, 1}, {1, 1}};
   const Values out = evaluate(
       b.graph, extent, {{"a", {1, 2, 3, 4, 5, 6}}, {"w", {1, 2, 3, 4, 5, 6}}, {"i", {0, 1, 0}}});
   CHECK(out.at("all") == List{9, 12});
@@ -224,14 +243,14 @@ TEST_CASE("the reference sums over the axes that a sum does not name", "[referen
 TEST_CASE("in the reference an output over more axes repeats its value", "[reference]") {
   GraphBuilder b;
   const Graph graph = b.finish(b.real("s", {}, Axes::sequence()), kPrefixTag);
-  const Extent extent{2, 2, 2, {1, 0}, {1, 1}};
+  const Extent extent{2, 2, 2, 2, {1, 0}, {0, 1}, {1, 1}};
   CHECK(evaluate(graph, extent, {{"s", {3, 4}}}).at("out") == List{4, 4, 3, 3});
 }
 
 TEST_CASE("in the reference an accumulated output is added to what is there", "[reference]") {
   GraphBuilder b;
   b.output("out", b.real("a", {2}, Axes::prefix()), Axes::prefix(), true);
-  const Extent extent{2, 1, 1, {0, 0}, {1}};
+  const Extent extent{2, 1, 1, 1, {0, 0}, {0}, {1}};
   const Values inputs{{"a", {1, 2, 3, 4}}};
   CHECK(evaluate(b.graph, extent, inputs, {{"out", {10, 20, 30, 40}}}).at("out") ==
         List{11, 22, 33, 44});

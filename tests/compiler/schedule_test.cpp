@@ -103,9 +103,9 @@ struct RowKernel {
   }
   Extent extent(const std::vector<int>& rows) const {
     const int n = static_cast<int>(rows.size());
-    if (of_sequences) return {0, n, kTags, {}, std::vector<int>(rows.size(), 4)};
-    Extent result{n, 3, kTags, {}, {4, 2, 3}};
-    for (int row : rows) result.sequence_of_row.push_back(row % 3);
+    if (of_sequences) return {0, 0, n, kTags, {}, {}, std::vector<int>(rows.size(), 4)};
+    Extent result{n, 4, 3, kTags, {}, {0, 1, 2, 1}, {4, 2, 3}};
+    for (int row : rows) result.position_of_row.push_back(row % 4);
     return result;
   }
   /// Of values of all rows, those of the given ones.
@@ -144,16 +144,18 @@ std::vector<int> first_rows(int n) {
 void add_kernels(const Model& model, const Proposal* proposal, std::vector<RowKernel>& kernels) {
   const StageGraphs stages = make_stages(trace(model, proposal), true, true);
   for (const StageGraph& stage : stages.stages) {
+    // Nothing of these, or of their gradients, is a row's.
     if (stage.name == "prepare" || stage.name == "end") continue;
     const std::string prefix = fmt::format("{}.", kernels.size());
-    const bool of_rows = stage.name == "score" || stage.name == "advance" || stage.name == "extend";
+    const bool of_rows = stage.name == "score" || stage.name == "score_tag" ||
+                         stage.name == "advance" || stage.name == "extend";
     RowKernel kernel{plan_kernel(prefix + stage.name, stage.graph), !of_rows, {}};
     const Extent all = kernel.extent(first_rows(kRows));
     kernel.inputs =
         with_seeds(stage.graph, all, random_inputs(stage.graph, all, -1, 1, kernels.size()), 1);
     kernels.push_back(kernel);
     for (const GradientRequest& request : stage.gradients) {
-      if (request.name == "extend.proposal") continue;  // nothing of it is a row's
+      if (request.name == "extend.gradient") continue;  // nothing of it is a row's
       RowKernel gradient{plan_kernel(prefix + request.name, request.graph), !of_rows,
                          kernel.inputs};
       gradient.inputs.merge(random_inputs(request.graph, all, -1, 1, 2));  // tables of its own

@@ -93,10 +93,10 @@ TEST_CASE("a traced model names its inputs and outputs and the axes they vary ov
   CHECK(outputs(graphs.start) == Names{"s.h @ sequence", "s.tag @ sequence"});
   CHECK(outputs(graphs.end) == Names{"later.l @ sequence"});
   CHECK(inputs(graphs.back) ==
-        Inputs{{"later.l", "[2] @ sequence"}, {"x", "symbol in [0, 4) @ sequence"}});
-  CHECK(outputs(graphs.back) == Names{"next.l @ sequence", "to_go @ sequence"});
+        Inputs{{"later.l", "[2] @ position"}, {"x", "symbol in [0, 4) @ position"}});
+  CHECK(outputs(graphs.back) == Names{"next.l @ position", "to_go @ position"});
   CHECK(inputs(graphs.extend) == Inputs{{"s.h", "[5] @ prefix"},
-                                        {"later.l", "[2] @ sequence"},
+                                        {"later.l", "[2] @ position"},
                                         {"y", "symbol in [0, 3) @ tag"}});
   CHECK(outputs(graphs.extend) == Names{"score @ prefix×tag", "next.h @ prefix×tag",
                                         "next.tag @ prefix×tag", "compat @ prefix×tag"});
@@ -151,11 +151,11 @@ TEST_CASE("an encoding is read at a position, at the ends, and as a whole") {
   };
   const ModelGraphs graphs = trace(model);
   CHECK(graphs.features == std::vector<std::pair<std::string, int>>{{"e", kX}});
-  CHECK(inputs(graphs.encode) == Inputs{{"x", "symbol in [0, 4) @ sequence"}});
-  CHECK(outputs(graphs.encode) == Names{"enc.e @ sequence"});
+  CHECK(inputs(graphs.encode) == Inputs{{"x", "symbol in [0, 4) @ position"}});
+  CHECK(outputs(graphs.encode) == Names{"enc.e @ position"});
   CHECK(inputs(graphs.start) ==
         Inputs{{"enc.e", "[T, 4] @ sequence"}, {"last", "symbol in [0, 16777216) @ sequence"}});
-  CHECK(inputs(graphs.step).at("t") == "symbol in [0, 16777216) @ sequence");
+  CHECK(inputs(graphs.step).at("t") == "symbol in [0, 16777216) @ position");
   CHECK(inputs(graphs.step).at("enc.e") == "[T, 4] @ sequence");
 }
 
@@ -174,15 +174,15 @@ TEST_CASE("a recurrence becomes a graph of its own, and feeds those after it") {
   CHECK(graphs.scans[1].direction == Direction::kRightToLeft);
   CHECK(graphs.scans[2].sizes == std::vector{2 * kX});
   CHECK(inputs(graphs.scans[0].graph) ==
-        Inputs{{"before.0", "[4] @ sequence"}, {"x", "symbol in [0, 4) @ sequence"}});
+        Inputs{{"before.0", "[4] @ position"}, {"x", "symbol in [0, 4) @ position"}});
   CHECK(inputs(graphs.scans[1].graph) ==
-        Inputs{{"before.0", "[4] @ sequence"}, {"scan.0.0", "[4] @ sequence"}});
-  CHECK(inputs(graphs.scans[2].graph) == Inputs{{"before.0", "[8] @ sequence"},
-                                                {"scan.0.0", "[4] @ sequence"},
-                                                {"scan.1.0", "[4] @ sequence"}});
-  CHECK(outputs(graphs.scans[2].graph) == Names{"after.0 @ sequence"});
+        Inputs{{"before.0", "[4] @ position"}, {"scan.0.0", "[4] @ position"}});
+  CHECK(inputs(graphs.scans[2].graph) == Inputs{{"before.0", "[8] @ position"},
+                                                {"scan.0.0", "[4] @ position"},
+                                                {"scan.1.0", "[4] @ position"}});
+  CHECK(outputs(graphs.scans[2].graph) == Names{"after.0 @ position"});
   CHECK(inputs(graphs.encode) ==
-        Inputs{{"scan.0.0", "[4] @ sequence"}, {"scan.2.0", "[8] @ sequence"}});
+        Inputs{{"scan.0.0", "[4] @ position"}, {"scan.2.0", "[8] @ position"}});
 }
 
 TEST_CASE("a recurrence of two components that read each other is one graph") {
@@ -195,7 +195,7 @@ TEST_CASE("a recurrence of two components that read each other is one graph") {
   };
   const ModelGraphs graphs = trace(model);
   REQUIRE(graphs.scans.size() == 1);
-  CHECK(outputs(graphs.scans[0].graph) == Names{"after.0 @ sequence", "after.1 @ sequence"});
+  CHECK(outputs(graphs.scans[0].graph) == Names{"after.0 @ position", "after.1 @ position"});
   CHECK(graphs.scans[0].sizes == std::vector{kX, 2});
 }
 

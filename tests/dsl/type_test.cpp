@@ -51,10 +51,16 @@ TEST_CASE("shapes and types print as a user would write them") {
   CHECK(to_string(Type::integer(0, 5)) == "symbol in [0, 5)");
 }
 
-TEST_CASE("a prefix belongs to one sequence, so that its axis implies the sequence's") {
+TEST_CASE("a prefix stands at one position of one sequence, so that its axis implies both") {
   CHECK((Axes::prefix() | Axes::sequence()) == Axes::prefix());
+  CHECK((Axes::prefix() | Axes::position()) == Axes::prefix());
+  CHECK((Axes::position() | Axes::sequence()) == Axes::position());
+  CHECK(Axes::prefix().covers(Axes::position()));
   CHECK(Axes::prefix().covers(Axes::sequence()));
-  CHECK_FALSE(Axes::sequence().covers(Axes::prefix()));
+  CHECK(Axes::position().covers(Axes::sequence()));
+  CHECK_FALSE(Axes::sequence().covers(Axes::position()));
+  CHECK_FALSE(Axes::position().covers(Axes::prefix()));
+  CHECK((Axes::position() | Axes::tag()).without_tag() == Axes::position());
 }
 
 TEST_CASE("axes cover what they determine and no more") {
@@ -68,6 +74,8 @@ TEST_CASE("axes cover what they determine and no more") {
 TEST_CASE("axes print by their names") {
   CHECK(to_string(Axes::none()) == "parameters");
   CHECK(to_string(Axes::sequence()) == "sequence");
+  CHECK(to_string(Axes::position()) == "position");
+  CHECK(to_string(Axes::position() | Axes::tag()) == "position×tag");
   CHECK(to_string(Axes::prefix() | Axes::tag()) == "prefix×tag");
   CHECK(to_string(Axes::tag()) == "tag");
 }

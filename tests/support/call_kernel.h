@@ -17,8 +17,8 @@ using NamedValues = std::map<std::string, std::vector<double>>;
 /// 1. Returns outputs and gradients by name.
 inline NamedValues call_kernel(const Program& program, const Kernel& kernel,
                                const NamedValues& inputs = {}) {
-  const std::vector<int32_t> sequence_of_row{0, 1, 1};
-  KernelCall call{3, 2, 2, sequence_of_row.data(), nullptr};
+  const std::vector<int32_t> position_of_row{0, 1, 1}, sequence_of_position{0, 1};
+  KernelCall call{3, 2, 2, 2, position_of_row.data(), sequence_of_position.data(), nullptr};
   std::vector<std::vector<double>> memory;  // as bytes: wide enough for every kind of number
   std::vector<void*> args;
   const auto is_float = [&](const Slot& slot) {

@@ -11,6 +11,7 @@
 #include "runtime/search/exact.h"
 #include "runtime/search/search.h"
 #include "tests/catch.h"
+#include "tests/support/replay.h"
 #include "tests/support/taggings.h"
 
 namespace scry::test {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/train/replay.h"
+#include "tests/support/replay.h"
 #include "tests/support/taggings.h"
 
 namespace scry::test {

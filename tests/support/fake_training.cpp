@@ -50,34 +50,85 @@ Program fake_program() {
   return program;
 }
 
-void FakeObjective::add_gradient(std::span<const TrainExample> examples, const StepContext& context,
-                                 double scale, Gradients& gradients, Tally& tally) {
-  for (const TrainExample& example : examples) {
-    Random random(context.seed, static_cast<uint32_t>(example.number));
-    const auto pull = [&](const RealBuffer& values, const Block& block, RealBuffer& gradient) {
-      for (int64_t k = 0; k < block.shape.size(); ++k) {
-        const double target = mean_of(example.x) + noise_ * random.normal();
-        double error = values.get(block.offset + k) - target;
-        tally.loss += 0.5 * error * error;
-        if (block.group == ParamGroup::kProposal) {
-          tally.divergence += error;
-          error += 1e-3 * context.baseline;
-        }
-        gradient.add(block.offset + k, scale * error);
-      }
-    };
-    pull(parameters_.tables, program_.tables[0], gradients.tables);
-    pull(parameters_.values, program_.params[1], gradients.values);
-    pull(parameters_.values, program_.params[2], gradients.values);
-    ++tally.num_sequences;
-    tally.num_symbols += static_cast<int64_t>(example.x.size());
-  }
-}
+namespace {
 
-void FakeObjective::measure(std::span<const TrainExample> examples, const StepContext& context,
-                            Tally& tally) {
-  Gradients ignored(program_);
-  add_gradient(examples, context, 1, ignored, tally);
+class FakeWorker : public ObjectiveWorker {
+ public:
+  FakeWorker(const Program& program, const Parameters& parameters, const FakeObjective& objective)
+      : program_(program), parameters_(parameters), objective_(objective) {}
+
+  void add_gradient(std::span<const TrainExample> examples, uint64_t seed, double scale,
+                    Gradients& gradients, Tally& tally) override {
+    for (const TrainExample& example : examples) {
+      Random random(seed, static_cast<uint32_t>(example.number));
+      const auto pull = [&](const RealBuffer& values, const Block& block, RealBuffer& gradient) {
+        for (int64_t k = 0; k < block.shape.size(); ++k) {
+          const double target = mean_of(example.x) + objective_.noise() * random.normal();
+          double error = values.get(block.offset + k) - target;
+          tally.add(Tally::kLoss, 0.5 * error * error);
+          if (block.group == ParamGroup::kProposal) {
+            tally.add("error", error);
+            error += 1e-3 * objective_.off();
+          }
+          gradient.add(block.offset + k, scale * error);
+        }
+      };
+      pull(parameters_.tables, program_.tables[0], gradients.tables);
+      pull(parameters_.values, program_.params[1], gradients.values);
+      pull(parameters_.values, program_.params[2], gradients.values);
+      tally.add(Tally::kSequences, 1);
+      tally.add(Tally::kSymbols, static_cast<double>(example.x.size()));
+    }
+  }
+  void measure(std::span<const TrainExample> examples, uint64_t seed, Tally& tally) override {
+    Gradients ignored(program_);
+    add_gradient(examples, seed, 1, ignored, tally);
+  }
+
+ private:
+  const Program& program_;
+  const Parameters& parameters_;
+  const FakeObjective& objective_;
+};
+
+/// Puts something around the workers of another objective.
+class Wrapped : public Objective {
+ public:
+  Wrapped(std::unique_ptr<Objective> inner, const FakeRun& run)
+      : inner_(std::move(inner)), run_(run) {}
+  std::string name() const override { return inner_->name(); }
+  ParamGroup group() const override { return inner_->group(); }
+  int shard() const override { return inner_->shard(); }
+  std::unique_ptr<ObjectiveWorker> make_worker(const Program& program,
+                                               const Parameters& parameters) const override {
+    return run_.wrap(inner_->make_worker(program, parameters));
+  }
+  void remember(const Tally& tally) override { inner_->remember(tally); }
+  std::vector<double> memory() const override { return inner_->memory(); }
+  bool restore(std::span<const double> memory) override { return inner_->restore(memory); }
+
+ private:
+  std::unique_ptr<Objective> inner_;
+  const FakeRun& run_;
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectiveWorker> FakeObjective::make_worker(const Program& program,
+                                                            const Parameters& parameters) const {
+  return std::make_unique<FakeWorker>(program, parameters, *this);
+}
+void FakeObjective::remember(const Tally& tally) {
+  if (group_ == ParamGroup::kProposal)
+    off_ = 0.1 * off_ + 0.9 * tally["error"] / tally[Tally::kSequences];
+}
+std::vector<double> FakeObjective::memory() const {
+  return group_ == ParamGroup::kProposal ? std::vector{off_} : std::vector<double>();
+}
+bool FakeObjective::restore(std::span<const double> memory) {
+  if (memory.size() != this->memory().size()) return false;
+  if (!memory.empty()) off_ = memory[0];
+  return std::isfinite(off_);
 }
 
 std::vector<std::vector<int>> fake_inputs() {
@@ -102,23 +153,20 @@ FakeResult train_fake(const Program& program, const FakeRun& run) {
     examples.push_back({x, {}, static_cast<int64_t>(examples.size())});
   FakeResult result{begin_run(program, Parameters::fresh(program, 5), identity, run.hooks), false};
   Workers workers(run.options.threads);
-  const ObjectiveFactory make = [&](const Parameters& parameters) -> std::unique_ptr<Objective> {
-    std::unique_ptr<Objective> objective =
-        std::make_unique<FakeObjective>(program, parameters, run.noise);
-    return run.wrap ? run.wrap(std::move(objective)) : std::move(objective);
-  };
   std::vector<std::unique_ptr<ShardedObjective>> objectives;
-  std::vector<Goal> goals;
+  std::vector<ShardedObjective*> goals;
   for (ParamGroup group : run.groups) {
-    objectives.push_back(std::make_unique<ShardedObjective>(program, result.state.parameters,
-                                                            run.options.shard, workers, make));
-    goals.push_back({group, objectives.back().get()});
+    std::unique_ptr<Objective> objective = std::make_unique<FakeObjective>(group, run.noise);
+    if (run.wrap) objective = std::make_unique<Wrapped>(std::move(objective), run);
+    objectives.push_back(std::make_unique<ShardedObjective>(
+        program, result.state.parameters, std::move(objective), run.options.shard, workers));
+    goals.push_back(objectives.back().get());
   }
   Evaluate evaluate;
   if (run.has_dev) {
     evaluate = [&](EpochReport& report) {
-      const Tally tally = objectives.front()->measure(examples, {99, 0});
-      report.dev_score = run.dev_score ? run.dev_score(report.epoch) : tally.loss;
+      const Tally tally = objectives.front()->measure(examples, 99);
+      report.dev_score = run.dev_score ? run.dev_score(report.epoch) : tally[Tally::kLoss];
       if (run.is_reliable) report.is_reliable = run.is_reliable(report.epoch);
     };
   }

@@ -13,21 +13,28 @@ namespace scry::test {
 Program fake_program();
 
 /// ½ Σ (w - x̄ - noise)² over 2a, b and c, where x̄ is the mean of an example's symbols and the noise
-/// is drawn from the update's seed and the example's number. The gradient of c also depends on the
-/// baseline, and the tally's divergence on c.
+/// is drawn from the update's seed and the example's number. The gradient of c also depends on what
+/// the proposal's objective remembers: how far c was off, so to speak.
 class FakeObjective : public Objective {
  public:
-  FakeObjective(const Program& program, const Parameters& parameters, double noise)
-      : program_(program), parameters_(parameters), noise_(noise) {}
-  void add_gradient(std::span<const TrainExample> examples, const StepContext& context,
-                    double scale, Gradients& gradients, Tally& tally) override;
-  void measure(std::span<const TrainExample> examples, const StepContext& context,
-               Tally& tally) override;
+  FakeObjective(ParamGroup group, double noise) : group_(group), noise_(noise) {}
+  std::string name() const override {
+    return group_ == ParamGroup::kModel ? "fake model" : "fake proposal";
+  }
+  ParamGroup group() const override { return group_; }
+  int shard() const override { return 8; }
+  std::unique_ptr<ObjectiveWorker> make_worker(const Program& program,
+                                               const Parameters& parameters) const override;
+  void remember(const Tally& tally) override;
+  std::vector<double> memory() const override;
+  bool restore(std::span<const double> memory) override;
+  double off() const { return off_; }
+  double noise() const { return noise_; }
 
  private:
-  const Program& program_;
-  const Parameters& parameters_;
+  ParamGroup group_;
   double noise_;
+  double off_ = 0;
 };
 
 /// 23 examples of the lengths 1 … 5.
@@ -44,8 +51,8 @@ struct FakeRun {
   /// Of the epoch; empty: the objective's loss.
   std::function<double(int epoch)> dev_score = {};
   std::function<bool(int epoch)> is_reliable = {};  ///< empty: every epoch is
-  /// Around the objective; empty: none.
-  std::function<std::unique_ptr<Objective>(std::unique_ptr<Objective>)> wrap = {};
+  /// Around the objective's workers; empty: none.
+  std::function<std::unique_ptr<ObjectiveWorker>(std::unique_ptr<ObjectiveWorker>)> wrap = {};
 };
 
 struct FakeResult {

@@ -13,9 +13,10 @@ namespace scry::test {
 
 inline const Axes kPrefixTag = Axes::prefix() | Axes::tag();
 inline const Axes kSequenceTag = Axes::sequence() | Axes::tag();
+inline const Axes kPositionTag = Axes::position() | Axes::tag();
 
-/// 5 prefixes of 2 sequences, whose lengths are 3 and 2, and 3 tags.
-inline const Extent kSmallExtent{5, 2, 3, {0, 1, 1, 0, 1}, {3, 2}};
+/// 5 prefixes at 4 positions of 2 sequences, whose lengths are 3 and 2, and 3 tags.
+inline const Extent kSmallExtent{5, 4, 2, 3, {0, 3, 1, 2, 3}, {0, 1, 0, 1}, {3, 2}};
 
 class GraphBuilder {
  public:

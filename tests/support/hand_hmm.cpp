@@ -28,7 +28,7 @@ Slot symbol(std::string name, Axes axes, SlotRole role = SlotRole::kInput) {
 Slot slot(std::string name, SlotRole role, Shape shape, Axes axes) {
   return {std::move(name), role, Kind::kReal, axes, shape};
 }
-const Axes kRow = Axes::prefix(), kSequence = Axes::sequence(),
+const Axes kRow = Axes::prefix(), kPosition = Axes::position(), kSequence = Axes::sequence(),
            kCandidate = Axes::prefix() | Axes::tag();
 
 Slot trans(const std::string& owner) { return input(owner + ".trans", {Y + 1, Y}, {}); }
@@ -49,24 +49,31 @@ Stage start() {
 
 Stage advance() {
   Stage stage;
-  stage.forward = {"advance",
-                   {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kSequence),
-                    symbol("y", kRow), slot("score", SlotRole::kOutput, {}, kRow),
-                    symbol("next.tag", kRow, SlotRole::kOutput)},
+  stage.forward = {
+      "advance",
+      {symbol("y", kRow), symbol("next.tag", kRow, SlotRole::kOutput)},
+      [](const KernelCall* c) { std::copy_n(symbols(c, 0), c->num_rows, symbol_result(c, 1)); }};
+  return stage;
+}
+
+Stage score_tag() {
+  Stage stage;
+  stage.forward = {"score_tag",
+                   {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kPosition),
+                    symbol("y", kRow), slot("score", SlotRole::kOutput, {}, kRow)},
                    [](const KernelCall* c) {
                      for (int64_t r = 0; r < c->num_rows; ++r) {
-                       const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->sequence_of_row[r]],
+                       const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->position_of_row[r]],
                                  y = symbols(c, 4)[r];
                        result(c, 5)[r] = reals(c, 0)[s * Y + y] + reals(c, 1)[y * X + x];
-                       symbol_result(c, 6)[r] = y;
                      }
                    }};
-  stage.gradient = {"advance.gradient",
-                    {symbol("s.tag", kRow), symbol("x", kSequence), symbol("y", kRow),
+  stage.gradient = {"score_tag.gradient",
+                    {symbol("s.tag", kRow), symbol("x", kPosition), symbol("y", kRow),
                      slot("d.score", SlotRole::kSeed, {}, kRow), d_trans("model"), d_emit("model")},
                     [](const KernelCall* c) {
                       for (int64_t r = 0; r < c->num_rows; ++r) {
-                        const int s = symbols(c, 0)[r], x = symbols(c, 1)[c->sequence_of_row[r]],
+                        const int s = symbols(c, 0)[r], x = symbols(c, 1)[c->position_of_row[r]],
                                   y = symbols(c, 2)[r];
                         result(c, 4)[s * Y + y] += reals(c, 3)[r];
                         result(c, 5)[y * X + x] += reals(c, 3)[r];
@@ -77,11 +84,11 @@ Stage advance() {
 
 Kernel score() {
   return {"score",
-          {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kSequence),
+          {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kPosition),
            slot("score", SlotRole::kOutput, {}, kCandidate)},
           [](const KernelCall* c) {
             for (int64_t r = 0; r < c->num_rows; ++r) {
-              const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->sequence_of_row[r]];
+              const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->position_of_row[r]];
               for (int y = 0; y < Y; ++y)
                 result(c, 4)[r * Y + y] = reals(c, 0)[s * Y + y] + reals(c, 1)[y * X + x];
             }
@@ -92,13 +99,13 @@ Stage extend() {
   Stage stage;
   stage.forward = {
       "extend",
-      {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kSequence),
-       input("later.b", {Y}, kSequence), slot("score", SlotRole::kOutput, {}, kCandidate),
+      {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kPosition),
+       input("later.b", {Y}, kPosition), slot("score", SlotRole::kOutput, {}, kCandidate),
        symbol("next.tag", kCandidate, SlotRole::kOutput),
        slot("compat", SlotRole::kOutput, {}, kCandidate)},
       [](const KernelCall* c) {
         for (int64_t r = 0; r < c->num_rows; ++r) {
-          const int64_t q = c->sequence_of_row[r];
+          const int64_t q = c->position_of_row[r];
           const int s = symbols(c, 2)[r], x = symbols(c, 3)[q];
           for (int y = 0; y < Y; ++y) {
             result(c, 5)[r * Y + y] = reals(c, 0)[s * Y + y] + reals(c, 1)[y * X + x];
@@ -108,34 +115,15 @@ Stage extend() {
         }
       }};
   stage.gradient = {"extend.gradient",
-                    {symbol("s.tag", kRow), symbol("x", kSequence),
-                     slot("d.score", SlotRole::kSeed, {}, kCandidate),
-                     slot("d.compat", SlotRole::kSeed, {}, kCandidate), d_trans("model"),
-                     d_emit("model"), slot("d.later.b", SlotRole::kGradient, {Y}, kSequence)},
+                    {slot("d.compat", SlotRole::kSeed, {}, kCandidate),
+                     slot("d.later.b", SlotRole::kGradient, {Y}, kPosition)},
                     [](const KernelCall* c) {
                       for (int64_t r = 0; r < c->num_rows; ++r) {
-                        const int64_t q = c->sequence_of_row[r];
-                        const int s = symbols(c, 0)[r], x = symbols(c, 1)[q];
-                        for (int y = 0; y < Y; ++y) {
-                          result(c, 4)[s * Y + y] += reals(c, 2)[r * Y + y];
-                          result(c, 5)[y * X + x] += reals(c, 2)[r * Y + y];
-                          result(c, 6)[q * Y + y] += reals(c, 3)[r * Y + y];
-                        }
+                        for (int y = 0; y < Y; ++y)
+                          result(c, 1)[c->position_of_row[r] * Y + y] += reals(c, 0)[r * Y + y];
                       }
                     }};
   return stage;
-}
-
-Kernel extend_proposal() {
-  return {"extend.proposal",
-          {slot("d.compat", SlotRole::kSeed, {}, kCandidate),
-           slot("d.later.b", SlotRole::kGradient, {Y}, kSequence)},
-          [](const KernelCall* c) {
-            for (int64_t r = 0; r < c->num_rows; ++r) {
-              for (int y = 0; y < Y; ++y)
-                result(c, 1)[c->sequence_of_row[r] * Y + y] += reals(c, 0)[r * Y + y];
-            }
-          }};
 }
 
 Stage end() {
@@ -157,11 +145,11 @@ Stage back() {
   Stage stage;
   stage.forward = {
       "back",
-      {trans("proposal"), emit("proposal"), symbol("x", kSequence),
-       input("later.b", {Y}, kSequence), slot("next.b", SlotRole::kOutput, {Y}, kSequence),
-       slot("to_go", SlotRole::kOutput, {}, kSequence)},
+      {trans("proposal"), emit("proposal"), symbol("x", kPosition),
+       input("later.b", {Y}, kPosition), slot("next.b", SlotRole::kOutput, {Y}, kPosition),
+       slot("to_go", SlotRole::kOutput, {}, kPosition)},
       [](const KernelCall* c) {
-        for (int64_t q = 0; q < c->num_sequences; ++q) {
+        for (int64_t q = 0; q < c->num_positions; ++q) {
           const double* b = reals(c, 3) + q * Y;
           for (int i = 0; i < Y; ++i) {
             double total = 0;
@@ -173,12 +161,12 @@ Stage back() {
       }};
   stage.gradient = {
       "back.gradient",
-      {trans("proposal"), emit("proposal"), symbol("x", kSequence),
-       input("later.b", {Y}, kSequence), slot("d.next.b", SlotRole::kSeed, {Y}, kSequence),
-       slot("d.to_go", SlotRole::kSeed, {}, kSequence), d_trans("proposal"), d_emit("proposal"),
-       slot("d.later.b", SlotRole::kGradient, {Y}, kSequence)},
+      {trans("proposal"), emit("proposal"), symbol("x", kPosition),
+       input("later.b", {Y}, kPosition), slot("d.next.b", SlotRole::kSeed, {Y}, kPosition),
+       slot("d.to_go", SlotRole::kSeed, {}, kPosition), d_trans("proposal"), d_emit("proposal"),
+       slot("d.later.b", SlotRole::kGradient, {Y}, kPosition)},
       [](const KernelCall* c) {
-        for (int64_t q = 0; q < c->num_sequences; ++q) {
+        for (int64_t q = 0; q < c->num_positions; ++q) {
           const int x = symbols(c, 2)[q];
           for (int i = 0; i < Y; ++i) {
             const std::vector<double> w =
@@ -212,6 +200,7 @@ Program hand_hmm_without_proposal() {
   program.start = start();
   program.advance = advance();
   program.score = score();
+  program.score_tag = score_tag();
   return program;
 }
 
@@ -225,7 +214,6 @@ Program hand_hmm() {
   program.end = end();
   program.back = back();
   program.extend = extend();
-  program.extend_proposal = extend_proposal();
   return program;
 }
 

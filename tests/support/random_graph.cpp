@@ -56,13 +56,15 @@ class Generator {
                                                      {{4}, Axes::tag()},
                                                      {{}, Axes::tag()},
                                                      {{4}, Axes::sequence()},
+                                                     {{4}, Axes::position()},
+                                                     {{3, 4}, kPositionTag},
                                                      {{3, 4}, kSequenceTag},
                                                      {{}, Axes::prefix()},
                                                      {{kLength, 4}, Axes::sequence()}};
     for (size_t i = 0; i < inputs.size(); ++i) {
       note(b_.real(fmt::format("a{}", i), inputs[i].first, inputs[i].second), 1);
     }
-    integers_ = {b_.integer("y", kTags, Axes::tag()), b_.integer("x", 6, Axes::sequence()),
+    integers_ = {b_.integer("y", kTags, Axes::tag()), b_.integer("x", 6, Axes::position()),
                  b_.integer("i", 4, Axes::prefix()), b_.number(1), b_.number(2)};
     bounds_.resize(b_.graph.nodes.size(), 0);
   }

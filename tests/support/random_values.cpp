@@ -39,8 +39,11 @@ std::vector<int> sequences_of(Axes axes, const Extent& extent) {
   std::vector<int> result;
   for (int k = 0; k < extent.count(axes); ++k) {
     const int outer = axes.has_tag() ? k / extent.num_tags : k;
-    result.push_back(axes.has_prefix() ? extent.sequence_of_row[static_cast<size_t>(outer)]
-                                       : outer);
+    const int position =
+        axes.has_prefix() ? extent.position_of_row[static_cast<size_t>(outer)] : outer;
+    result.push_back(axes.has_prefix() || axes.has_position()
+                         ? extent.sequence_of_position[static_cast<size_t>(position)]
+                         : outer);
   }
   return result;
 }

@@ -41,8 +41,13 @@ Values Compiled::run(const std::string& name, const Extent& extent, const Values
 template <class Real>
 Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Values& inputs,
                         GuardedBuffer::Guard guard) const {
-  KernelCall call{extent.num_rows, extent.num_sequences, extent.max_length(),
-                  extent.sequence_of_row.data(), nullptr};
+  KernelCall call{extent.num_rows,
+                  extent.num_positions,
+                  extent.num_sequences,
+                  extent.max_length(),
+                  extent.position_of_row.data(),
+                  extent.sequence_of_position.data(),
+                  nullptr};
   std::vector<GuardedBuffer> buffers;
   std::vector<void*> args;
   const auto values_of = [&]<class Element>(size_t i, Element) {

@@ -80,7 +80,7 @@ inline TagSets some_constraints(int length, uint64_t seed) {
 inline void back_without_h(const KernelCall* call) {
   static const KernelFn back = hand_hmm().back.forward.run;
   back(call);
-  std::fill_n(static_cast<double*>(call->args[5]), call->num_sequences, 0.0);
+  std::fill_n(static_cast<double*>(call->args[5]), call->num_positions, 0.0);
 }
 /// The HMM with the exact lookahead, which has no parameters that would count as learned.
 inline ScoredHmm exact_hmm(uint64_t seed) {

@@ -11,6 +11,7 @@
 #include "tests/support/check_answers.h"
 #include "tests/support/lessons.h"
 #include "tests/support/plain_models.h"
+#include "tests/support/replay.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -163,13 +164,13 @@ TEST_CASE("EOS before the end is an error that names the step") {
   CHECK(sampled([](auto&... a) { exact(a...); }) == "sequence 1, step 2: " + early);
   CHECK(sampled([](auto&... a) { viterbi(a...); }) == "sequence 1, step 2: " + early);
   CHECK(sampled([](auto&... a) { search_best_first(a...); }) == "sequence 1, step 2: " + early);
-  Replay replay(model.program, model.parameters);
-  CHECK(failure([&] { replay.run(x, std::vector{0, 0, 0}); }) == "step 2: " + early);
+  TaggingScorer scorer(model.program, model.parameters);
+  CHECK(failure([&] { scorer.score(x, std::vector{0, 0, 0}); }) == "step 2: " + early);
   CHECK(failure([&] {
-          replay.run(std::vector{0, 1}, std::vector{kEndY, 0});
+          scorer.score(std::vector{0, 1}, std::vector{kEndY, 0});
         }) == "step 1: '$END' ends a sequence and cannot stand before its end");
   CHECK(failure([&] {
-          replay.run(std::vector{0, 1}, std::vector{0, kEndY});
+          scorer.score(std::vector{0, 1}, std::vector{0, kEndY});
         }) == "2 symbols but 1 tags");
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/train/check.h"
 #include "tests/catch.h"
 #include "tests/support/lessons.h"
+#include "tests/support/replay.h"
 #include "tests/support/run_kernel.h"
 #include "tests/support/stopping_models.h"
 #include "tests/support/taggings.h"
@@ -21,7 +22,8 @@ Gradients gradients_of(const Program& program, const std::vector<int>& x, const 
   Gradients gradients(program);
   Replay replay(program, parameters);
   replay.run(x, y);
-  replay.add_gradient(gradients, a, b);
+  replay.add_gradient(gradients, a);
+  replay.add_proposal_gradient(gradients, b, 0.25 * b);
   gradients.finish(program, parameters);
   return gradients;
 }
@@ -137,7 +139,8 @@ TEST_CASE("forbidden taggings score -∞, and neither they nor their gradients a
         CHECK(!std::isnan(score.log_score));
         CHECK(!std::isnan(score.log_proposal));
         Gradients gradients(program);
-        replay.add_gradient(gradients, 1, 1, 1);
+        replay.add_gradient(gradients, 1);
+        replay.add_proposal_gradient(gradients, 1, 1);
         gradients.finish(program, parameters);
         for (int64_t k = 0; k < gradients.values.size(); ++k)
           CHECK(std::isfinite(gradients.values.get(k)));

@@ -6,6 +6,7 @@
 #include "runtime/train/check.h"
 #include "tests/catch.h"
 #include "tests/support/neighbour_models.h"
+#include "tests/support/replay.h"
 #include "tests/support/run_kernel.h"
 #include "tests/support/taggings.h"
 
@@ -124,7 +125,7 @@ TEST_CASE("a sequence longer than positions can count is refused, and says so") 
       sample(program, parameters, inputs, {.method = Method::kFilter});
   REQUIRE(outcomes[0].error.has_value());
   CHECK_THAT(outcomes[0].error->what(), Catch::Contains(message));
-  CHECK_THROWS_WITH(Replay(program, parameters).run(x, x), message);
+  CHECK_THROWS_WITH(TaggingScorer(program, parameters).score(x, x), message);
   const std::vector<Example> examples{{.x = x, .y = x, .symbols = {}, .tags = {}}};
   CHECK_THROWS_WITH(fit(program, parameters, examples, {}), Catch::Contains(message));
 }

@@ -8,6 +8,7 @@
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"
 #include "tests/support/lessons.h"
+#include "tests/support/replay.h"
 #include "tests/support/small_models.h"
 #include "tests/support/taggings.h"
 
@@ -249,7 +250,7 @@ TEST_CASE("equal prefixes are computed once, at every step") {
     std::vector<Job> jobs;
     for (size_t i = 0; i < inputs.size(); ++i)
       jobs.push_back({&inputs[i], static_cast<int64_t>(i), &outcomes[i]});
-    Recording recording(program);
+    Recording recording(program, false);
     Interpreter(program, parameters, {.particles = 128, .trigger = trigger}).run(jobs, &recording);
     const Forest& forest = recording.forest;
     REQUIRE(forest.num_levels() == 13);

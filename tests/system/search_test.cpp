@@ -7,6 +7,7 @@
 
 #include "tests/catch.h"
 #include "tests/support/lessons.h"
+#include "tests/support/replay.h"
 #include "tests/support/taggings.h"
 
 using namespace scry;

@@ -78,11 +78,12 @@ void check_same_scores(const std::shared_ptr<Model>& model, const std::string& f
   for (const Precision precision : {Precision::kFloat, Precision::kDouble}) {
     const Program program =
         compile({model, nullptr}, {.precision = precision, .gradients = false, .use_cache = false});
-    Parameters parameters = read_parameters(SCRY_SOURCE_DIR "/tests/fixtures/" + file, program);
-    Replay replay(program, parameters);
+    const Parameters parameters =
+        read_parameters(SCRY_SOURCE_DIR "/tests/fixtures/" + file, program);
+    TaggingScorer scorer(program, parameters);
     for (const TorchScore& score : scores) {
       CAPTURE(score.x.size(), precision);
-      const double difference = replay.run(score.x, score.y).log_score - score.*expected;
+      const double difference = scorer.score(score.x, score.y).log_score - score.*expected;
       CHECK(std::abs(difference) < (precision == Precision::kFloat ? 1e-5 : 1e-11));
     }
   }

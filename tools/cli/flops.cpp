@@ -80,10 +80,10 @@ Flops per_particle_step(const FlopsByAxes& flops, int num_tags) {
   return sum;
 }
 
-std::string unit_of(Axes axes, const std::string& stage) {
-  const bool once = stage.starts_with("start") || stage.starts_with("end");
+std::string unit_of(Axes axes) {
   const std::string unit = axes.has_prefix()     ? "prefix"
-                           : axes.has_sequence() ? (once ? "sequence" : "position")
+                           : axes.has_position() ? "position"
+                           : axes.has_sequence() ? "sequence"
                            : axes.has_tag()      ? ""
                                                  : "parameter update";
   if (!axes.has_tag()) return unit;

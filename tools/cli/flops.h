@@ -31,7 +31,11 @@ Axes work_axes(const Graph& graph, NodeId id);
 struct LessOften {
   bool operator()(Axes a, Axes b) const { return rank(a) < rank(b); }
   static int rank(Axes axes) {
-    return (axes.has_prefix() ? 4 : axes.has_sequence() ? 2 : 0) + (axes.has_tag() ? 1 : 0);
+    return (axes.has_prefix()     ? 6
+            : axes.has_position() ? 4
+            : axes.has_sequence() ? 2
+                                  : 0) +
+           (axes.has_tag() ? 1 : 0);
   }
 };
 
@@ -46,8 +50,8 @@ bool is_product(Op op);
 /// For a prefix and each of its tags: prefix + |Y|·(prefix×tag).
 Flops per_particle_step(const FlopsByAxes& flops, int num_tags);
 
-/// What one index of the axes is in a stage: "parameter update", "position", "prefix",
-/// "(prefix, tag)". What starts or ends a sequence is done once for it, not at every position.
-std::string unit_of(Axes axes, const std::string& stage);
+/// What one index of the axes is: "parameter update", "sequence", "position", "prefix",
+/// "(prefix, tag)".
+std::string unit_of(Axes axes);
 
 }  // namespace scry::cli

@@ -53,8 +53,7 @@ class DotReport {
       if (!node.parameters.empty()) label += fmt::format("\n{}", fmt::join(node.parameters, "\n"));
       label += "\n" + node.shape;
       if (!node.flops.is_zero())
-        label +=
-            fmt::format("\n{} FLOPs per {}", to_string(node.flops), unit_of(node.work, stage.name));
+        label += fmt::format("\n{} FLOPs per {}", to_string(node.flops), unit_of(node.work));
       line(fmt::format("    {} [label={}, fillcolor=\"{}\"{}];", name(node.id), quote(label),
                        colour_of(node.axes),
                        node.is_product ? ", penwidth=2.5"
@@ -77,7 +76,7 @@ class DotReport {
     std::string previous;
     for (const auto& [axes, unused] : used_) {
       const std::string name = fmt::format("legend{}", LessOften::rank(axes));
-      line(fmt::format("    {} [label={}, fillcolor=\"{}\"];", name, quote(unit_of(axes, "")),
+      line(fmt::format("    {} [label={}, fillcolor=\"{}\"];", name, quote(unit_of(axes)),
                        colour_of(axes)));
       if (!previous.empty()) line(fmt::format("    {} -> {} [style=invis];", previous, name));
       previous = name;

@@ -16,8 +16,8 @@ namespace {
 class PassDump {
  public:
   PassDump(std::string stage, bool gradients) : stage_(std::move(stage)), gradients_(gradients) {
-    // `score` and `advance` are made of the same traced graph.
-    if (stage_ == "score" || stage_ == "advance") stage_ = "step";
+    // These are made of the same traced graph.
+    if (stage_ == "score" || stage_ == "score_tag" || stage_ == "advance") stage_ = "step";
   }
 
   std::string run(const ModelGraphs& model) {
@@ -28,6 +28,7 @@ class PassDump {
     if (model.has_proposal) {
       show("end", "traced", model.end);
       show("back", "traced", model.back);
+      if (model.root.size() > 0) show("root", "traced", model.root);
     }
     show("step", "traced", model.step);
     if (model.has_proposal) show("extend", "traced", model.extend);
@@ -38,7 +39,8 @@ class PassDump {
         }
       }
     }
-    if (text_.empty()) text_ = stage_ + " is what hoist_tables took out of the other stages\n";
+    if (text_.empty())
+      text_ = stage_ + " is what hoist_tables and hoist_positions took out of the other stages\n";
     return std::move(text_);
   }
 

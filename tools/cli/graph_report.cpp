@@ -18,12 +18,18 @@ const char* purpose_of(const std::string& stage) {
       {"end", "→ s̄_T"},
       {"back", "s̄, x → the s̄ before (eq:sbar)"},
       {"score", "s, x → the score of every tag"},
-      {"advance", "s, x, y → score and next s, for one given tag"},
+      {"place", "x → what the step reads of it, at all positions"},
+      {"back.in", "x → what back reads of it, at all positions"},
+      {"root", "s₀, s̄_0 → compat (C_0)"},
+      {"ahead", "s̄, x → what extend reads of them, at all positions"},
+      {"score_tag", "s, x, y → score, for one given tag"},
+      {"advance", "s, x, y → next s, for one given tag"},
       {"extend", "s, s̄, x → score, next s and compat, for every tag"},
-      {"extend.proposal", "the gradient of compat for φ and s̄"},
+      {"extend.gradient", "the gradient of compat for φ and s̄"},
   };
   if (const auto found = purposes.find(stage); found != purposes.end()) return found->second;
-  return stage.ends_with(".gradient") ? "the gradient of all outputs for all inputs"
+  return stage.ends_with(".gradient") ? "the gradient of all outputs for what moves"
+         : stage.ends_with(".in")     ? "x → what a recurrence reads of it, at all positions"
                                       : "a recurrence along x";
 }
 

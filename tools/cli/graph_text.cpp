@@ -58,7 +58,7 @@ class TextReport {
         fmt::format("{}  {}\n", style_.bold(stage.name), stage.purpose) + table.str(style_);
     std::vector<std::string> sums;
     for (const auto& [axes, flops] : stage.flops) {
-      sums.push_back(fmt::format("{} per {}", to_string(flops), unit_of(axes, stage.name)));
+      sums.push_back(fmt::format("{} per {}", to_string(flops), unit_of(axes)));
     }
     if (!sums.empty()) text += fmt::format("  FLOPs: {}\n", fmt::join(sums, ", "));
     return text;
@@ -71,9 +71,8 @@ class TextReport {
     for (const StageReport& stage : report_.stages) {
       for (const NodeReport& node : stage.nodes) {
         if (!node.is_product) continue;
-        table.add({stage.name, fmt::format("%{}", node.id), node.sizes,
-                   unit_of(node.work, stage.name), to_string(node.flops),
-                   fmt::format("{}", fmt::join(node.parameters, ", "))});
+        table.add({stage.name, fmt::format("%{}", node.id), node.sizes, unit_of(node.work),
+                   to_string(node.flops), fmt::format("{}", fmt::join(node.parameters, ", "))});
       }
     }
     if (table.empty()) return "";
@@ -84,7 +83,7 @@ class TextReport {
     std::set<std::tuple<int, bool, std::string>> units;  // in the order of how often
     for (const StageReport& stage : report_.stages) {
       for (const auto& [axes, flops] : stage.flops) {
-        const std::string unit = unit_of(axes, stage.name);
+        const std::string unit = unit_of(axes);
         units.emplace(LessOften::rank(axes), unit == "position", unit);
       }
     }
@@ -101,7 +100,7 @@ class TextReport {
       for (const auto& [rank, position, unit] : units) {
         Flops sum;
         for (const auto& [axes, flops] : stage.flops) {
-          if (unit_of(axes, stage.name) == unit) sum += flops;
+          if (unit_of(axes) == unit) sum += flops;
         }
         cells.push_back(show_flops(sum));
       }

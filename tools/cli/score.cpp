@@ -3,7 +3,7 @@
 #include "compiler/compile.h"
 #include "runtime/files/examples_file.h"
 #include "runtime/smc/check_score.h"
-#include "runtime/train/replay.h"
+#include "runtime/train/score_taggings.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
 #include "tools/cli/options.h"
@@ -20,7 +20,7 @@ struct ScoreOptions {
 };
 
 /// Scores may be -∞; a number that is none comes of the model or its parameters.
-void check(const SequenceScore& score, const Example& example, const std::string& input) {
+void check(const TaggingScore& score, const Example& example, const std::string& input) {
   const bool is_model = !is_score(score.log_score);
   if (!is_model && is_score(score.log_proposal)) return;
   throw DataError(fmt::format(
@@ -37,13 +37,13 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
   const Program program = compile(
       bundle,
       {.precision = in_double ? Precision::kDouble : Precision::kFloat, .gradients = false});
-  Parameters parameters = parameters_of(program, options.params, options.seed);
+  const Parameters parameters = parameters_of(program, options.params, options.seed);
   tell_of_random(program, options.params, options.seed);
-  Replay replay(program, parameters);
+  TaggingScorer scorer(program, parameters);
   const int digits = in_double ? 12 : 5;
   std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";
   for (const Example& example : examples) {
-    const SequenceScore score = replay.run(example.x, example.y);
+    const TaggingScore score = scorer.score(example.x, example.y);
     check(score, example, options.input);
     text += fmt::format("{}\t{}\t{:.{}f}", example.symbols, example.tags, score.log_score, digits);
     if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);

@@ -18,20 +18,20 @@ Json number(double value) {
   return std::stod(fmt::format("{:.6g}", value));
 }
 
-double ratio(double sum, int64_t count) {
-  return count == 0 ? NAN : sum / static_cast<double>(count);
-}
+double ratio(double sum, double count) { return count == 0 ? NAN : sum / count; }
 
 /// Averages of a tally.
 struct Averages {
   explicit Averages(const Tally& tally)
       : is_reliable(tally.is_reliable()),
-        loss(is_reliable ? ratio(tally.loss, tally.num_sequences) : NAN),
-        perplexity(is_reliable ? std::exp(ratio(tally.negative_log_p, tally.num_symbols)) : NAN),
-        kl_bits(to_bits(ratio(tally.kl, tally.num_sequences))),
-        ess(ratio(tally.ess, tally.num_sequences)),
-        rows(ratio(static_cast<double>(tally.num_rows), tally.num_particle_steps)),
-        has_particles(tally.num_particle_steps > 0) {}
+        loss(is_reliable ? ratio(tally[Tally::kLoss], tally[Tally::kSequences]) : NAN),
+        perplexity(is_reliable
+                       ? std::exp(ratio(tally[Tally::kNegativeLogP], tally[Tally::kSymbols]))
+                       : NAN),
+        kl_bits(to_bits(ratio(tally[Tally::kKl], tally[Tally::kSequences]))),
+        ess(ratio(tally[Tally::kEss], tally[Tally::kSequences])),
+        rows(ratio(tally[Tally::kRows], tally[Tally::kParticleSteps])),
+        has_particles(tally[Tally::kParticleSteps] > 0) {}
   bool is_reliable;  // if not, loss and perplexity are NaN
   double loss, perplexity, kl_bits, ess, rows;
   bool has_particles;
@@ -61,7 +61,7 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
   if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
   if (report.likelihood == Likelihood::kConditional) {
-    if (!is_start) json["overshot"] = report.train.num_overshot;
+    if (!is_start) json["overshot"] = report.train.count(Tally::kOvershot);
     if (!is_start) json["unreliable"] = !averages.is_reliable;
     if (has_dev) json["dev_overshot"] = report.dev_overshot;
     if (has_dev) json["dev_unreliable"] = !report.is_reliable;
@@ -76,7 +76,7 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
     json["ess"] = number(averages.ess);
     json["rows_per_particle_step"] = number(averages.rows);
   }
-  if (!is_start) json["failed"] = report.train.num_failed;
+  if (!is_start) json["failed"] = report.train.count(Tally::kFailed);
   if (has_dev && report.dev_failed > 0) json["dev_failed"] = report.dev_failed;
   json["seconds"] = number(std::round(seconds * 1000) / 1000);
   json["best"] = report.is_best;
@@ -91,7 +91,7 @@ Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t firs
     if (fits(goal)) details.push_back(fmt::format("perplexity {:.4g}", averages.perplexity));
   } else {
     details.push_back(
-        fmt::format("perplexity unreliable ({} overshot)", progress.tally.num_overshot));
+        fmt::format("perplexity unreliable ({} overshot)", progress.tally.count(Tally::kOvershot)));
   }
   if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
   if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));

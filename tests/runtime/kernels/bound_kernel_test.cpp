@@ -61,7 +61,7 @@ struct Fixture {
 
 KernelCall rows(int64_t n) {
   static const std::vector<int32_t> first(64, 0);
-  return {n, 1, 1, first.data(), nullptr};
+  return {n, 1, 1, 1, first.data(), first.data(), nullptr};
 }
 
 }  // namespace

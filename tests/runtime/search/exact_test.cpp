@@ -102,7 +102,7 @@ TEST_CASE("of repeated runs, one without mass counts as 0, and other errors are 
     const auto* x = static_cast<const int32_t*>(call->args[3]);
     const auto* state = static_cast<const int32_t*>(call->args[2]);
     for (int64_t row = 0; row < call->num_rows; ++row) {
-      if (x[call->sequence_of_row[row]] == 2 && state[row] != 1) {
+      if (x[call->position_of_row[row]] == 2 && state[row] != 1) {
         for (int tag = 0; tag < kHmmTags; ++tag)
           static_cast<double*>(call->args[4])[row * kHmmTags + tag] = -INFINITY;
       }

@@ -59,9 +59,9 @@ Program counting_hmm(int64_t lowest, int64_t range) {
     static const KernelFn hmm = hand_hmm().advance.forward.run;
     hmm(call);
     for (int64_t r = 0; r < call->num_rows; ++r) {
-      static_cast<int32_t*>(call->args[8])[r] =
-          static_cast<int32_t*>(call->args[7])[r] - static_cast<int32_t*>(call->args[4])[r];
-      static_cast<int32_t*>(call->args[9])[r] = 7;
+      static_cast<int32_t*>(call->args[3])[r] =
+          static_cast<int32_t*>(call->args[2])[r] - static_cast<int32_t*>(call->args[0])[r];
+      static_cast<int32_t*>(call->args[4])[r] = 7;
     }
   };
   return program;

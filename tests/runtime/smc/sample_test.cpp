@@ -3,9 +3,9 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/train/replay.h"
 #include "tests/catch.h"
 #include "tests/support/hand_hmm.h"
+#include "tests/support/replay.h"
 #include "tests/support/taggings.h"
 
 using namespace scry;
@@ -39,7 +39,7 @@ void poisoned_score(const KernelCall* call) {
   static const Kernel clean = hand_hmm().score;
   clean.run(call);
   for (int64_t row = 0; row < call->num_rows; ++row) {
-    if (static_cast<const int32_t*>(call->args[3])[call->sequence_of_row[row]] != 2) continue;
+    if (static_cast<const int32_t*>(call->args[3])[call->position_of_row[row]] != 2) continue;
     static_cast<double*>(call->args[4])[row * kHmmTags + 1] = value;
     if (kCase == 2) static_cast<double*>(call->args[4])[row * kHmmTags] = value;
   }

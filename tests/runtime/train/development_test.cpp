@@ -36,18 +36,29 @@ EpochReport measure(const Parameters& parameters, Offset offset, int particles =
   return report;
 }
 
+/// With workers that are made by a function.
+struct ByWorkers : Objective {
+  explicit ByWorkers(std::function<std::unique_ptr<ObjectiveWorker>()> make)
+      : make(std::move(make)) {}
+  std::string name() const override { return "a test's"; }
+  ParamGroup group() const override { return ParamGroup::kModel; }
+  int shard() const override { return 5; }
+  std::unique_ptr<ObjectiveWorker> make_worker(const Program&, const Parameters&) const override {
+    return make();
+  }
+  std::function<std::unique_ptr<ObjectiveWorker>()> make;
+};
+
 /// Scores of given numbers.
-struct Scored : Objective {
-  void add_gradient(std::span<const TrainExample>, const StepContext&, double, Gradients&,
-                    Tally&) override {}
-  void measure(std::span<const TrainExample> examples, const StepContext& context,
-               Tally& tally) override {
-    CHECK(context.seed == development_seed({}));
+struct Scored : ObjectiveWorker {
+  void add_gradient(std::span<const TrainExample>, uint64_t, double, Gradients&, Tally&) override {}
+  void measure(std::span<const TrainExample> examples, uint64_t seed, Tally& tally) override {
+    CHECK(seed == development_seed({}));
     for (const TrainExample& example : examples) {
       if (example.number == failing) throw ExampleError(example.number, "no");
-      ++tally.num_sequences;
-      tally.num_symbols += static_cast<int64_t>(example.x.size());
-      tally.negative_log_p += std::log(3.0) * static_cast<double>(example.x.size());
+      tally.add(Tally::kSequences, 1);
+      tally.add(Tally::kSymbols, static_cast<double>(example.x.size()));
+      tally.add(Tally::kNegativeLogP, std::log(3.0) * static_cast<double>(example.x.size()));
     }
   }
   int64_t failing = -1;
@@ -62,18 +73,20 @@ TEST_CASE("the perplexity is per symbol and the loss per sequence") {
   const std::vector<TrainExample> dev = spans_of(examples);
   Workers workers(2);
   int64_t failing = -1;
-  const auto make = [&](const Parameters&) {
-    auto objective = std::make_unique<Scored>();
-    objective->failing = failing;
-    return objective;
+  const auto make = [&] {
+    return std::make_unique<ByWorkers>([&failing] {
+      auto worker = std::make_unique<Scored>();
+      worker->failing = failing;
+      return worker;
+    });
   };
   EpochReport report;
-  ShardedObjective objective(program, parameters, 5, workers, make);
+  ShardedObjective objective(program, parameters, make(), 0, workers);
   CHECK(measure_likelihood(objective, dev, {}, report) == Approx(std::log(3.0) * 42 / 12));
   CHECK(report.perplexity == Approx(3));
 
   failing = 7;
-  ShardedObjective broken(program, parameters, 5, workers, make);
+  ShardedObjective broken(program, parameters, make(), 0, workers);
   CHECK_THROWS_WITH(measure_likelihood(broken, dev, {}, report), "development example 8: no");
 }
 
@@ -81,19 +94,18 @@ namespace {
 
 /// Of 12 examples with 42 symbols, the first has so much more score than log Ẑ, others log 3 a
 /// symbol less.
-struct Overshooting : Objective {
+struct Overshooting : ObjectiveWorker {
   explicit Overshooting(double by) : by(by) {}
-  void add_gradient(std::span<const TrainExample>, const StepContext&, double, Gradients&,
-                    Tally&) override {}
-  void measure(std::span<const TrainExample> examples, const StepContext&, Tally& tally) override {
+  void add_gradient(std::span<const TrainExample>, uint64_t, double, Gradients&, Tally&) override {}
+  void measure(std::span<const TrainExample> examples, uint64_t, Tally& tally) override {
     for (const TrainExample& example : examples) {
-      ++tally.num_sequences;
-      tally.num_symbols += static_cast<int64_t>(example.x.size());
+      tally.add(Tally::kSequences, 1);
+      tally.add(Tally::kSymbols, static_cast<double>(example.x.size()));
       if (example.number == 0) {
-        ++tally.num_overshot;
-        tally.overshoot += by;
+        tally.add(Tally::kOvershot, 1);
+        tally.add(Tally::kOvershoot, by);
       } else {
-        tally.negative_log_p += std::log(3.0) * static_cast<double>(example.x.size());
+        tally.add(Tally::kNegativeLogP, std::log(3.0) * static_cast<double>(example.x.size()));
       }
     }
   }
@@ -106,8 +118,9 @@ EpochReport measure_overshooting(double by, double& loss) {
   const std::vector<Example> examples = test::hmm_examples(12, 1);
   const std::vector<TrainExample> dev = spans_of(examples);
   Workers workers(1);
-  ShardedObjective objective(program, parameters, 5, workers,
-                             [&](const Parameters&) { return std::make_unique<Overshooting>(by); });
+  ShardedObjective objective(
+      program, parameters,
+      std::make_unique<ByWorkers>([by] { return std::make_unique<Overshooting>(by); }), 0, workers);
   EpochReport report;
   report.epoch = 3;
   loss = measure_likelihood(objective, dev, {}, report);
@@ -133,8 +146,8 @@ TEST_CASE("a perplexity is given only where log Z is not known to be more than 1
   CHECK_FALSE(bad.is_reliable);
   CHECK(std::isnan(bad.perplexity));
   CHECK(loss == INFINITY);
-  bad.train.num_sequences = 9;
-  bad.train.num_overshot = 2;
+  bad.train.add(Tally::kSequences, 9);
+  bad.train.add(Tally::kOvershot, 2);
   CHECK(describe_overshoot(bad).starts_with(
       "epoch 3: 2 of 9 training and 1 of 12 development sequences have G(y) above the estimated "
       "log Z, which is thus too low: perplexities cannot be trusted; "));

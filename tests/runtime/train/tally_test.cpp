@@ -1,19 +1,39 @@
-#include "runtime/train/objective.h"
+#include "runtime/train/tally.h"
+
+#include <cmath>
+
 #include "tests/catch.h"
 
 using namespace scry;
 
-TEST_CASE("tallies add up field by field") {
-  Tally tally{1, 2, 3, 4.5, 5.5, 6.5, 7.5, 8.5, 9, 10};
-  tally += {100, 200, 300, 400, 500, 600, 700, 800, 900, 1000};
-  CHECK(tally.num_sequences == 101);
-  CHECK(tally.num_symbols == 202);
-  CHECK(tally.num_failed == 303);
-  CHECK(tally.loss == 404.5);
-  CHECK(tally.negative_log_p == 505.5);
-  CHECK(tally.kl == 606.5);
-  CHECK(tally.divergence == 707.5);
-  CHECK(tally.ess == 808.5);
-  CHECK(tally.num_rows == 909);
-  CHECK(tally.num_particle_steps == 1010);
+TEST_CASE("tallies add up name by name") {
+  Tally tally;
+  CHECK(tally[Tally::kLoss] == 0);
+  tally.add(Tally::kLoss, 4.5);
+  tally.add("mine", -0.0);
+  CHECK(std::signbit(tally["mine"]));
+  Tally other;
+  other.add("others", 7);
+  other.add(Tally::kLoss, 400);
+  tally += other;
+  CHECK(tally[Tally::kLoss] == 404.5);
+  CHECK(tally.count("others") == 7);
+  CHECK(tally.sums().size() == 3);
+}
+
+TEST_CASE("two goals count the same sequences once, and the particles are the second's") {
+  Tally model, proposal;
+  for (Tally* tally : {&model, &proposal}) {
+    tally->add(Tally::kSequences, 8);
+    tally->add(Tally::kSymbols, 30);
+    tally->add(Tally::kLoss, 1.5);
+    tally->add(Tally::kEss, tally == &model ? 3 : 5);
+  }
+  proposal.add(Tally::kKl, 2);
+  const Tally merged = merge_goals(model, proposal);
+  CHECK(merged[Tally::kSequences] == 8);
+  CHECK(merged[Tally::kSymbols] == 30);
+  CHECK(merged[Tally::kLoss] == 3);
+  CHECK(merged[Tally::kEss] == 5);
+  CHECK(merged[Tally::kKl] == 2);
 }

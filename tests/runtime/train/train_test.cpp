@@ -158,7 +158,7 @@ TEST_CASE("model and proposal are learned together") {
   CHECK(end.perplexity < start.perplexity);
   CHECK(end.dev_ess > start.dev_ess);
   CHECK(end.dev_score < start.dev_score);
-  CHECK(end.train.num_sequences == 120);
+  CHECK(end.train[Tally::kSequences] == 120);
 }
 
 TEST_CASE("every kind of training is the same with any threads, and after an interruption") {
@@ -224,7 +224,7 @@ TEST_CASE("data, models and options that cannot be trained with are one line eac
   CHECK(failure_of(learn, [](Setting& s, TrainOptions&) {
           s.program = test::hand_hmm_without_proposal();
         }) == "this model has no proposal that could be learned");
-  CHECK(failure_of(fit, [](Setting& s, TrainOptions&) { s.program.advance.gradient = {}; }) ==
+  CHECK(failure_of(fit, [](Setting& s, TrainOptions&) { s.program.differentiator = "none"; }) ==
         "the program was compiled without gradients, which training needs");
   CHECK(failure_of(learn, [](Setting&, TrainOptions& o) {
           o.frozen = {"proposal.trans", "proposal.emit"};
@@ -237,7 +237,7 @@ TEST_CASE("data, models and options that cannot be trained with are one line eac
         "lambda: nan, but it must be between 0 and 1");
   CHECK(with([](TrainOptions& o) { o.particles = 0; }) == "particles: 0, but at least 1 is needed");
   CHECK(with([](TrainOptions& o) { o.batch = 0; }) == "batch: 0, but at least 1 is needed");
-  CHECK(with([](TrainOptions& o) { o.shard = 0; }) == "shard: 0, but at least 1 is needed");
+  CHECK(with([](TrainOptions& o) { o.shard = -1; }) == "shard: -1, but at least 0 is needed");
   CHECK(with([](TrainOptions& o) { o.epochs = -1; }) == "epochs: -1, but at least 0 is needed");
   CHECK(with([](TrainOptions& o) { o.adam.rate = 0; }) == "rate: 0, but it must be above 0");
   CHECK(with([](TrainOptions& o) { o.adam.rate = INFINITY; }) ==

@@ -19,22 +19,22 @@ namespace {
 
 /// Passes everything on, and spoils the gradient or throws at the update that has this seed; for
 /// the seed 0, at all.
-class Spoiled : public Objective {
+class Spoiled : public ObjectiveWorker {
  public:
-  Spoiled(std::unique_ptr<Objective> inner, uint64_t seed, std::function<void(Gradients&)> spoil)
+  Spoiled(std::unique_ptr<ObjectiveWorker> inner, uint64_t seed,
+          std::function<void(Gradients&)> spoil)
       : inner_(std::move(inner)), seed_(seed), spoil_(std::move(spoil)) {}
-  void add_gradient(std::span<const TrainExample> examples, const StepContext& context,
-                    double scale, Gradients& gradients, Tally& tally) override {
-    inner_->add_gradient(examples, context, scale, gradients, tally);
-    if (seed_ == 0 || context.seed == seed_) spoil_(gradients);
+  void add_gradient(std::span<const TrainExample> examples, uint64_t seed, double scale,
+                    Gradients& gradients, Tally& tally) override {
+    inner_->add_gradient(examples, seed, scale, gradients, tally);
+    if (seed_ == 0 || seed == seed_) spoil_(gradients);
   }
-  void measure(std::span<const TrainExample> examples, const StepContext& context,
-               Tally& tally) override {
-    inner_->measure(examples, context, tally);
+  void measure(std::span<const TrainExample> examples, uint64_t seed, Tally& tally) override {
+    inner_->measure(examples, seed, tally);
   }
 
  private:
-  std::unique_ptr<Objective> inner_;
+  std::unique_ptr<ObjectiveWorker> inner_;
   uint64_t seed_;
   std::function<void(Gradients&)> spoil_;
 };
@@ -43,7 +43,8 @@ constexpr uint32_t kEvery = 0;
 
 void spoil_update(FakeRun& run, uint32_t update, std::function<void(Gradients&)> spoil) {
   const uint64_t seed = update == kEvery ? 0 : derive_seed(run.options.seed, update);
-  run.wrap = [seed, spoil](std::unique_ptr<Objective> inner) -> std::unique_ptr<Objective> {
+  run.wrap = [seed,
+              spoil](std::unique_ptr<ObjectiveWorker> inner) -> std::unique_ptr<ObjectiveWorker> {
     return std::make_unique<Spoiled>(std::move(inner), seed, spoil);
   };
 }
@@ -112,15 +113,15 @@ TEST_CASE("the first shard's failure is reported whoever is faster") {
   run.options.threads = 4;
   run.options.shard = 1;
   std::atomic<int> order = 0;
-  run.wrap = [&](std::unique_ptr<Objective>) -> std::unique_ptr<Objective> {
-    struct Failing : Objective {
+  run.wrap = [&](std::unique_ptr<ObjectiveWorker>) -> std::unique_ptr<ObjectiveWorker> {
+    struct Failing : ObjectiveWorker {
       explicit Failing(std::atomic<int>& order) : order(order) {}
-      void add_gradient(std::span<const TrainExample> examples, const StepContext&, double,
-                        Gradients&, Tally&) override {
+      void add_gradient(std::span<const TrainExample> examples, uint64_t, double, Gradients&,
+                        Tally&) override {
         if (order++ % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         throw ExampleError(examples.front().number, "no");
       }
-      void measure(std::span<const TrainExample>, const StepContext&, Tally&) override {}
+      void measure(std::span<const TrainExample>, uint64_t, Tally&) override {}
       std::atomic<int>& order;
     };
     return std::make_unique<Failing>(order);

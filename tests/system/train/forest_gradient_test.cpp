@@ -12,6 +12,7 @@
 #include "tests/catch.h"
 #include "tests/support/lessons.h"
 #include "tests/support/neighbour_models.h"
+#include "tests/support/replay.h"
 #include "tests/support/run_kernel.h"
 #include "tests/support/small_models.h"
 #include "tests/support/taggings.h"
@@ -55,7 +56,7 @@ struct Run {
       : interpreter(
             program, parameters,
             {.method = method, .particles = 40, .trigger = Trigger::kNever, .memory = memory}),
-        recording(program) {
+        recording(program, true) {
     for (const int length : kLengths)
       xs.push_back(with_end(random_input(program.task, length, 5), program.task.x));
     std::vector<SampleInput> inputs;
@@ -80,10 +81,10 @@ struct Run {
 };
 
 double difference(const Gradients& a, const Gradients& b, const Program& program,
-                  bool proposal_only) {
+                  ParamGroup group) {
   double worst = 0;
   for (const Block& block : program.params) {
-    if (proposal_only && block.group != ParamGroup::kProposal) continue;
+    if (block.group != group) continue;
     for (int64_t k = block.offset; k < block.offset + block.shape.size(); ++k) {
       const double x = a.values.get(k), y = b.values.get(k);
       if (!std::isfinite(x) || !std::isfinite(y)) return INFINITY;
@@ -105,13 +106,13 @@ void check_against_replay(const NamedProgram& named, bool proposal, double toler
   for (int round = 0; round < 2; ++round) {  // the second finds memory in use
     by_forest.clear();
     batch_gradient.begin(batch);
+    forest_gradient.add(batch, run.recording,
+                        proposal ? seed_proposals(run.recording, run.weights)
+                                 : seed_scores(run.recording, run.weights),
+                        batch_gradient, by_forest);
     if (proposal) {
-      forest_gradient.add_proposal_gradient(batch, run.recording, run.weights, batch_gradient,
-                                            by_forest);
       batch_gradient.finish_lookahead(by_forest);
     } else {
-      forest_gradient.add_score_gradient(batch, run.recording, run.weights, batch_gradient,
-                                         by_forest);
       batch_gradient.finish_model(by_forest);
     }
   }
@@ -136,7 +137,8 @@ void check_against_replay(const NamedProgram& named, bool proposal, double toler
   INFO(named.name << (proposal ? ", log q, " : ", G_T, ") << program.differentiator << ", "
                   << run.recording.forest.size() << " rows, " << run.weights.size() << " taggings");
   CHECK(run.weights.size() > std::size(kLengths));
-  CHECK(difference(by_forest, by_replay, program, proposal) <= tolerance);
+  CHECK(difference(by_forest, by_replay, program,
+                   proposal ? ParamGroup::kProposal : ParamGroup::kModel) <= tolerance);
 }
 
 void check_all(Differentiator differentiator) {
@@ -187,7 +189,7 @@ TEST_CASE("given taggings are a forest of one path each, with the scores of Repl
     ForestGradient forest_gradient(program, parameters, batch_gradient);
     const std::vector<double> weights{1, -2, 0.5, 3};
     batch_gradient.begin(batch);
-    forest_gradient.add_score_gradient(batch, given, weights, batch_gradient, by_forest);
+    forest_gradient.add(batch, given, seed_scores(given, weights), batch_gradient, by_forest);
     batch_gradient.finish_model(by_forest);
     by_forest.finish(program, parameters);
     Replay replay(program, parameters);
@@ -197,23 +199,24 @@ TEST_CASE("given taggings are a forest of one path each, with the scores of Repl
     }
     by_replay.finish(program, parameters);
     INFO(named.name);
-    CHECK(difference(by_forest, by_replay, program, false) <= 1e-10);
+    CHECK(difference(by_forest, by_replay, program, ParamGroup::kModel) <= 1e-10);
   }
 }
 
-TEST_CASE("logits that memory had no room for are computed again, to the same bits") {
+TEST_CASE("cells that memory had no room for are computed again, to the same bits") {
   const Program program = compile(lesson_03(), {.differentiator = Differentiator::kAdjoint});
   const Parameters parameters = Parameters::fresh(program, 4);
   const auto gradient = [&](int64_t memory, int64_t& recorded) {
     const Run run(program, parameters, Method::kSmooth, memory);
     recorded = 0;
-    for (const Recording::Logits& logits : run.recording.logits) recorded += logits.num_rows;
+    for (const Recording::Level& level : run.recording.levels)
+      recorded += level.first_cells < 0 ? 0 : level.count;
     BatchGradient batch_gradient(program, parameters);
     ForestGradient forest_gradient(program, parameters, batch_gradient);
     Gradients gradients(program);
     batch_gradient.begin(run.interpreter.batch());
-    forest_gradient.add_proposal_gradient(run.interpreter.batch(), run.recording, run.weights,
-                                          batch_gradient, gradients);
+    forest_gradient.add(run.interpreter.batch(), run.recording,
+                        seed_proposals(run.recording, run.weights), batch_gradient, gradients);
     batch_gradient.finish_lookahead(gradients);
     std::vector<double> values;
     for (int64_t k = 0; k < gradients.values.size(); ++k) values.push_back(gradients.values.get(k));

@@ -1,12 +1,13 @@
 // The gradients' estimators against exact gradients, by enumeration.
-#include "runtime/train/objective.h"
-
 #include <scry.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "runtime/train/conditional_likelihood.h"
+#include "runtime/train/joint_likelihood.h"
+#include "runtime/train/proposal_divergence.h"
 #include "tests/catch.h"
 #include "tests/support/exact_divergences.h"
 #include "tests/support/forward_algorithm.h"
@@ -75,16 +76,19 @@ double squared_distance(const Vector& a, const Vector& b) {
 /// Independent estimates of a gradient, each the mean over `copies` of one example.
 class Estimates {
  public:
-  Estimates(Problem& problem, Objective& objective, ParamGroup group, int copies,
+  Estimates(Problem& problem, const Objective& objective, int copies,
             const std::vector<int>& y = {})
-      : problem_(problem), objective_(objective), group_(group), gradients_(problem.program) {
+      : problem_(problem),
+        worker_(objective.make_worker(problem.program, problem.parameters)),
+        group_(objective.group()),
+        gradients_(problem.program) {
     for (int i = 0; i < copies; ++i) examples_.push_back({problem.x, y, i});
   }
-  Vector draw(const StepContext& context) {
+  Vector draw(uint64_t seed) {
     gradients_.clear();
     tally = {};
-    objective_.add_gradient(examples_, context, 1.0 / static_cast<double>(examples_.size()),
-                            gradients_, tally);
+    worker_->add_gradient(examples_, seed, 1.0 / static_cast<double>(examples_.size()), gradients_,
+                          tally);
     gradients_.finish(problem_.program, problem_.parameters);
     return flatten(problem_.program, gradients_, group_);
   }
@@ -92,7 +96,7 @@ class Estimates {
 
  private:
   Problem& problem_;
-  Objective& objective_;
+  std::unique_ptr<ObjectiveWorker> worker_;
   ParamGroup group_;
   Gradients gradients_;
   std::vector<TrainExample> examples_;
@@ -201,17 +205,14 @@ TEST_CASE("the estimate of the exclusive gradient is unbiased, and the baseline 
       const Vector exact = flatten(
           problem.program, exact_gradient(problem.program, problem.parameters, problem.x, 1),
           ParamGroup::kProposal);
-      const auto objective =
-          make_proposal_divergence(problem.program, problem.parameters, kParticles, 1);
-      Estimates estimates(problem, *objective, ParamGroup::kProposal, kCopies);
+      const auto objective = make_proposal_divergence(kParticles, 1);
+      Estimates estimates(problem, *objective, kCopies);
       const Unbiasedness plain = measure_bias(exact, kDraws, [&](int n) {
-        return estimates.draw({derive_seed(1, static_cast<uint32_t>(n)), 0});
+        return estimates.draw(derive_seed(1, static_cast<uint32_t>(n)));
       });
-      double baseline = 0;
       const Unbiasedness calmed = measure_bias(exact, kDraws, [&](int n) {
-        const Vector estimate =
-            estimates.draw({derive_seed(2, static_cast<uint32_t>(n)), baseline});
-        baseline = 0.1 * baseline + 0.9 * estimates.tally.divergence / kCopies;
+        const Vector estimate = estimates.draw(derive_seed(2, static_cast<uint32_t>(n)));
+        objective->remember(estimates.tally);
         return estimate;
       });
       INFO(problem.name << ", " << problem.program.differentiator << ": " << plain.worst_direction
@@ -253,11 +254,10 @@ TEST_CASE("the estimate of the inclusive gradient converges to the exact one as 
           ParamGroup::kProposal);
       const double scatter = inclusive_scatter(problem, exact);
       for (const int particles : {256, 1024, 4096}) {
-        const auto objective =
-            make_proposal_divergence(problem.program, problem.parameters, particles, 0);
-        Estimates estimates(problem, *objective, ParamGroup::kProposal, kCopies);
+        const auto objective = make_proposal_divergence(particles, 0);
+        Estimates estimates(problem, *objective, kCopies);
         const double error = rms_error(exact, kDraws, [&](int n) {
-          return estimates.draw({derive_seed(3, static_cast<uint32_t>(n)), 0});
+          return estimates.draw(derive_seed(3, static_cast<uint32_t>(n)));
         });
         const double expected = scatter / std::sqrt(particles * kCopies);
         INFO(problem.name << ", " << problem.program.differentiator << ", M = " << particles
@@ -274,9 +274,9 @@ TEST_CASE("the estimate of the inclusive gradient converges to the exact one as 
 TEST_CASE("the estimate of a mixed gradient is the mixture of both estimates, draw by draw") {
   for (Problem& problem : problems(Differentiator::kAdjoint)) {
     const auto draw = [&](double lambda) {
-      const auto objective =
-          make_proposal_divergence(problem.program, problem.parameters, 16, lambda);
-      return Estimates(problem, *objective, ParamGroup::kProposal, 3).draw({7, 0.25});
+      const auto objective = make_proposal_divergence(16, lambda);
+      REQUIRE(objective->restore(std::vector{0.25}));
+      return Estimates(problem, *objective, 3).draw(7);
     };
     const Vector inclusive = draw(0), exclusive = draw(1), mixed = draw(0.3);
     for (size_t k = 0; k < mixed.size(); ++k)
@@ -295,10 +295,10 @@ TEST_CASE("the likelihoods' gradients are those of Replay and enumeration, sampl
       replay.add_gradient(joint, -1);
       joint.finish(problem.program, problem.parameters);
       const Vector exact_joint = flatten(problem.program, joint, ParamGroup::kModel);
-      const auto likelihood = make_joint_likelihood(problem.program, problem.parameters);
-      Estimates given(problem, *likelihood, ParamGroup::kModel, 3, y);
-      CHECK(squared_distance(given.draw({}), exact_joint) < 1e-20);
-      CHECK(std::abs(given.tally.loss / 3 + log_score) < 1e-10);
+      const auto likelihood = make_joint_likelihood();
+      Estimates given(problem, *likelihood, 3, y);
+      CHECK(squared_distance(given.draw(0), exact_joint) < 1e-20);
+      CHECK(std::abs(given.tally[Tally::kLoss] / 3 + log_score) < 1e-10);
 
       const ExactDivergences exact =
           exact_divergences(problem.program, problem.parameters, problem.x);
@@ -314,12 +314,13 @@ TEST_CASE("the likelihoods' gradients are those of Replay and enumeration, sampl
       const Vector exact_conditional = flatten(problem.program, conditional, ParamGroup::kModel);
       // Ẑ and Σ w ∇G are unbiased for any M, whatever is resampled. So Ẑ/Z is 1 in the mean, and
       // that times the estimate is the exact gradient.
-      const auto objective = make_conditional_likelihood(problem.program, problem.parameters, 8);
-      Estimates estimates(problem, *objective, ParamGroup::kModel, 1, y);
+      const auto objective = make_conditional_likelihood(8);
+      Estimates estimates(problem, *objective, 1, y);
       Moments ratio;
       const Unbiasedness bias = measure_bias(exact_conditional, 4000, [&](int n) {
-        Vector estimate = estimates.draw({derive_seed(4, static_cast<uint32_t>(n)), 0});
-        const double negative_log_p = estimates.tally.loss - estimates.tally.overshoot;
+        Vector estimate = estimates.draw(derive_seed(4, static_cast<uint32_t>(n)));
+        const double negative_log_p =
+            estimates.tally[Tally::kLoss] - estimates.tally[Tally::kOvershoot];
         ratio.add(std::exp(negative_log_p + log_score - exact.log_z) - 1);
         for (double& d : estimate) d *= ratio.last + 1;
         return estimate;
@@ -347,16 +348,16 @@ TEST_CASE("with the exact lookahead of an HMM, log p(y | x) is exact for any num
     const double log_score =
         Replay(problem.program, problem.parameters).run(problem.x, y).log_score;
     for (const int particles : {1, 2, 7}) {
-      const auto objective =
-          make_conditional_likelihood(problem.program, problem.parameters, particles);
+      const auto worker =
+          make_conditional_likelihood(particles)->make_worker(problem.program, problem.parameters);
       for (uint64_t seed = 0; seed < 5; ++seed) {
         const TrainExample example{problem.x, y, 0};
         Tally tally;
-        objective->measure({&example, 1}, {seed, 0}, tally);
-        CHECK(std::abs(tally.loss - (log_z - log_score)) < 1e-9);
-        CHECK(std::abs(tally.negative_log_p - (log_z - log_score)) < 1e-9);
-        CHECK(std::abs(tally.ess - 1) < 1e-9);
-        CHECK(tally.num_overshot == 0);
+        worker->measure({&example, 1}, seed, tally);
+        CHECK(std::abs(tally[Tally::kLoss] - (log_z - log_score)) < 1e-9);
+        CHECK(std::abs(tally[Tally::kNegativeLogP] - (log_z - log_score)) < 1e-9);
+        CHECK(std::abs(tally[Tally::kEss] - 1) < 1e-9);
+        CHECK(tally[Tally::kOvershot] == 0);
       }
     }
   }
@@ -378,20 +379,21 @@ TEST_CASE("a tagging that scores above the estimated log Z counts as certain, an
         std::max_element(exact.log_p.begin(), exact.log_p.end()) - exact.log_p.begin());
     const double log_score = exact.log_p[best] + exact.log_z;
     const TrainExample example{problem.x, exact.ys[best], 0};
-    const auto objective = make_conditional_likelihood(problem.program, problem.parameters, 1);
+    const auto worker =
+        make_conditional_likelihood(1)->make_worker(problem.program, problem.parameters);
     for (uint32_t n = 0; n < 300; ++n, ++num_runs) {
       Tally tally;
-      objective->measure({&example, 1}, {derive_seed(8, n), 0}, tally);
+      worker->measure({&example, 1}, derive_seed(8, n), tally);
       const double log_z =
           sample(problem.program, problem.parameters, problem.x,
                  {.method = Method::kSmooth, .particles = 1, .seed = derive_seed(8, n)})
               .log_z;
       const double overshoot = log_score - log_z;
       const bool is_over = overshoot > score_slack(static_cast<int>(problem.x.size()));
-      CHECK(tally.num_overshot == (is_over ? 1 : 0));
-      CHECK(std::abs(tally.overshoot - (is_over ? overshoot : 0)) < 1e-9);
-      CHECK(std::abs(tally.negative_log_p - std::max(0.0, -overshoot)) < 1e-9);
-      num_overshot += tally.num_overshot;
+      CHECK(tally[Tally::kOvershot] == (is_over ? 1 : 0));
+      CHECK(std::abs(tally[Tally::kOvershoot] - (is_over ? overshoot : 0)) < 1e-9);
+      CHECK(std::abs(tally[Tally::kNegativeLogP] - std::max(0.0, -overshoot)) < 1e-9);
+      num_overshot += tally.count(Tally::kOvershot);
     }
   }
   CHECK(num_overshot > 30);
@@ -402,12 +404,12 @@ TEST_CASE("a likelihood above 1 is an error that names the example and what to d
   const SmallTagger upside_down(small_task(), 5, -2);  // its scores are -2 log p
   const Program program = compile(upside_down, {.precision = Precision::kDouble});
   const Parameters parameters = Parameters::fresh(program, 3);
-  const auto objective = make_joint_likelihood(program, parameters);
+  const auto worker = make_joint_likelihood()->make_worker(program, parameters);
   const std::vector<int> x{1, 3}, y{1, 2};
   const TrainExample example{x, y, 41};
   Tally tally;
   try {
-    objective->measure({&example, 1}, {}, tally);
+    worker->measure({&example, 1}, 0, tally);
     FAIL("it was not noticed");
   } catch (const ExampleError& error) {
     CHECK(error.number() == 41);
@@ -437,22 +439,22 @@ TEST_CASE("what training reports are the divergences it minimizes") {
     const auto mean_d = [&](double, double log_r) { return -log_r - exact.exclusive; };
     const auto kl = [&](double r, double log_r) { return mean_d(r, log_r) + r - 1; };
     for (const double lambda : {0.0, 0.5, 1.0}) {
-      const auto objective =
-          make_proposal_divergence(problem.program, problem.parameters, kParticles, lambda);
+      const auto objective = make_proposal_divergence(kParticles, lambda);
+      const auto worker = objective->make_worker(problem.program, problem.parameters);
       const TrainExample example{problem.x, {}, 0};
       Tally tally;
-      objective->measure({&example, 1}, {5, 0}, tally);
+      worker->measure({&example, 1}, 5, tally);
       INFO(problem.name << ", λ = " << lambda);
-      CHECK(std::abs(tally.divergence - (exact.exclusive - exact.log_z)) < error_of(mean_d));
-      CHECK(std::abs(tally.kl - exact.exclusive) < error_of(kl));
+      CHECK(std::abs(tally["divergence"] - (exact.exclusive - exact.log_z)) < error_of(mean_d));
+      CHECK(std::abs(tally[Tally::kKl] - exact.exclusive) < error_of(kl));
       const double loss = (1 - lambda) * exact.inclusive + lambda * exact.exclusive;
-      CHECK(std::abs(tally.loss - loss) < error_of([&](double r, double log_r) {
+      CHECK(std::abs(tally[Tally::kLoss] - loss) < error_of([&](double r, double log_r) {
               return (1 - lambda) * (r * (log_r - exact.inclusive) - (r - 1)) +
                      lambda * kl(r, log_r);
             }));
-      CHECK(tally.ess > 0);
-      CHECK(tally.ess <= 1);
-      CHECK(tally.num_rows < tally.num_particle_steps);
+      CHECK(tally[Tally::kEss] > 0);
+      CHECK(tally[Tally::kEss] <= 1);
+      CHECK(tally[Tally::kRows] < tally[Tally::kParticleSteps]);
     }
   }
 }

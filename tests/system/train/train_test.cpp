@@ -94,7 +94,8 @@ TEST_CASE("training gives the same bits for any number of threads, and after an 
       CHECK(std::memcmp(alone.parameters.values.at(), together.parameters.values.at(),
                         static_cast<size_t>(start.values.size()) * sizeof(float)) == 0);
       CHECK(alone.history.back().dev_score == together.history.back().dev_score);
-      CHECK(alone.history.back().train.loss == together.history.back().train.loss);
+      CHECK(alone.history.back().train[Tally::kLoss] ==
+            together.history.back().train[Tally::kLoss]);
     }
     CHECK(std::memcmp(alone.parameters.values.at(), start.values.at(),
                       static_cast<size_t>(start.values.size()) * sizeof(float)) != 0);

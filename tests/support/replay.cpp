@@ -1,4 +1,4 @@
-#include "runtime/train/replay.h"
+#include "tests/support/replay.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "runtime/kernels/state_rows.h"
 #include "runtime/smc/end_of_sequence.h"
 
-namespace scry {
+namespace scry::test {
 namespace {
 
 /// A state's components at every position 0 … T, and their gradients.
@@ -39,17 +39,6 @@ class StateTrack {
   void clear_gradients() {
     for (Part& part : parts_) part.gradients.clear();
   }
-  /// For all tags: `prefix`NAME (values or seeds) from memory of |Y| blocks each, here kept as
-  /// positions.
-  void copy_gradient_to(StateTrack& other, int64_t position, int64_t other_position) const {
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const int64_t n = size(parts_[i]);
-      for (int64_t k = 0; k < n; ++k) {
-        other.parts_[i].gradients.set(other_position * n + k,
-                                      parts_[i].gradients.get(position * n + k));
-      }
-    }
-  }
 
  private:
   struct Part {
@@ -71,6 +60,60 @@ class StateTrack {
   std::vector<Part> parts_;
 };
 
+/// The values of a PlaceStage, and their gradients. Each position is computed for itself, and what
+/// is the sequence's with every one of them.
+class PlaceTrack {
+ public:
+  PlaceTrack(Precision precision, const PlaceStage& stage) : stage_(&stage) {
+    for (size_t i = 0; i < stage.values.size(); ++i) {
+      values_.emplace_back(precision, 0);
+      gradients_.emplace_back(precision, 0);
+      zeros_.emplace_back(precision, 0);
+    }
+  }
+  void resize(int64_t length) {
+    length_ = length;
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i].reset(length * size(i));
+      gradients_[i].reset(length * size(i));
+    }
+  }
+  void clear_gradients() {
+    for (RealBuffer& buffer : gradients_) buffer.clear();
+  }
+  void bind(BoundKernel& kernel, int64_t t) {
+    for (size_t i = 0; i < values_.size(); ++i) kernel.bind(name(i), values_[i].at(first(i, t)));
+  }
+  void bind_gradient(BoundKernel& kernel, int64_t t) {
+    for (size_t i = 0; i < values_.size(); ++i)
+      kernel.bind("d." + name(i), gradients_[i].at(first(i, t)));
+  }
+  /// As seeds of position t: what is the sequence's counts with the first one alone.
+  void bind_seeds(BoundKernel& kernel, int64_t t) {
+    bind_gradient(kernel, t);
+    for (size_t i = 0; i < values_.size(); ++i) {
+      zeros_[i].reset(size(i));
+      if (t > 0 && !is_positions(i)) kernel.bind("d." + name(i), zeros_[i].at());
+    }
+  }
+  const PlaceStage& stage() const { return *stage_; }
+
+ private:
+  const std::string& name(size_t i) const { return stage_->values[i].name; }
+  bool is_positions(size_t i) const { return stage_->values[i].axes.has_position(); }
+  int64_t first(size_t i, int64_t t) const { return is_positions(i) ? t * size(i) : 0; }
+  int64_t size(size_t i) const {
+    int64_t product = 1;
+    const Shape& shape = stage_->values[i].shape;
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      product *= shape[axis] == kLength ? length_ : shape[axis];
+    return product;
+  }
+  const PlaceStage* stage_;
+  std::vector<RealBuffer> values_, gradients_, zeros_;
+  int64_t length_ = 0;
+};
+
 double log_sum_exp(const RealBuffer& a, const RealBuffer& b, int64_t n) {
   double top = -INFINITY, total = 0;
   for (int64_t i = 0; i < n; ++i) top = std::max(top, a.get(i) + b.get(i));
@@ -89,16 +132,20 @@ struct Replay::Impl {
         candidates(program.precision, program.state),
         later(program.precision, program.later),
         encoding(program.precision, feature_components(program)),
+        place(program.precision, program.place),
+        back_in(program.precision, program.back_in),
+        ahead(program.precision, program.ahead),
         score(program.precision, 1),
         to_go(program.precision, 1),
         scores(program.precision, program.num_tags()),
         compats(program.precision, program.num_tags()),
         d_score(program.precision, 1),
         d_to_go(program.precision, 1),
-        d_scores(program.precision, program.num_tags()),
         d_compats(program.precision, program.num_tags()) {
-    for (const ScanStage& scan : program.scans)
+    for (const ScanStage& scan : program.scans) {
       scans.emplace_back(program.precision, scan_components(scan));
+      scan_in.emplace_back(program.precision, scan.in);
+    }
     candidates.resize(program.num_tags());
   }
 
@@ -107,16 +154,18 @@ struct Replay::Impl {
   std::vector<int32_t> x, y;
   int32_t last = 0;
   StateTrack state, candidates, later, encoding;
+  PlaceTrack place, back_in, ahead;
+  std::vector<PlaceTrack> scan_in;
   std::vector<StateTrack>
       scans;  // position p holds the state after p positions of the scan's direction
-  RealBuffer score, to_go, scores, compats, d_score, d_to_go, d_scores, d_compats;
+  RealBuffer score, to_go, scores, compats, d_score, d_to_go, d_compats;
   std::vector<std::vector<double>> proposal;  // q(· | prefix) at each step
   std::vector<int32_t> positions;
 
   int64_t length() const { return static_cast<int64_t>(x.size()); }
   KernelCall call() const {
     static const int32_t first = 0;
-    return {1, 1, length(), &first, nullptr};
+    return {1, 1, 1, length(), &first, &first, nullptr};
   }
   BoundKernel bound(const Kernel& kernel, Gradients* gradients = nullptr) {
     BoundKernel result(program, kernel, parameters, gradients);
@@ -129,28 +178,31 @@ struct Replay::Impl {
     kernel.bind("x", &x[static_cast<size_t>(t)]);
     kernel.bind("y", &y[static_cast<size_t>(t)]);
     kernel.bind("t", &positions[static_cast<size_t>(t)]);
+    place.bind(kernel, t);
+    ahead.bind(kernel, t);
+    later.bind(kernel, "later.", t + 1);
+  }
+  void run_place(PlaceTrack& track) {
+    BoundKernel kernel = bound(track.stage().forward);
+    for (int64_t t = 0; kernel && t < length(); ++t) {
+      at_position(kernel, t);
+      bind_scans(kernel, scans.size(), t, false);
+      track.bind(kernel, t);
+      kernel.run(call());
+    }
+  }
+  void place_gradient(PlaceTrack& track, Gradients& gradients) {
+    BoundKernel kernel = bound(track.stage().gradient, &gradients);
+    for (int64_t t = 0; kernel && t < length(); ++t) {
+      at_position(kernel, t);
+      bind_scans(kernel, scans.size(), t, true);
+      later.bind_gradient(kernel, "later.", t + 1);
+      track.bind_seeds(kernel, t);
+      kernel.run(call());
+    }
   }
 
   // -- Forward --------------------------------------------------------------------------------
-
-  void check(std::span<const int> xs, std::span<const int> ys) const {
-    if (xs.size() != ys.size())
-      throw Error(fmt::format("{} symbols but {} tags", xs.size(), ys.size()));
-    if (xs.size() > static_cast<size_t>(kMaxLength)) {
-      throw Error(fmt::format("{} symbols, but a sequence has at most {}", xs.size(), kMaxLength));
-    }
-    for (size_t t = 0; t < xs.size(); ++t) {
-      if (xs[t] < 0 || xs[t] >= program.task.x.size() || ys[t] < 0 || ys[t] >= program.num_tags()) {
-        throw Error(fmt::format(
-            "step {}: the pair ({}, {}) is outside the alphabets of {} symbols and {} tags", t + 1,
-            xs[t], ys[t], program.task.x.size(), program.num_tags()));
-      }
-      for (const auto& fault :
-           {explain_early_end(xs[t], program.task.x), explain_early_end(ys[t], program.task.y)}) {
-        if (fault) throw Error(fmt::format("step {}: {}", t + 1, *fault));
-      }
-    }
-  }
 
   /// The position that a scan visits as its p-th.
   int64_t visited(size_t k, int64_t p) const {
@@ -169,9 +221,11 @@ struct Replay::Impl {
 
   void encode() {
     for (size_t k = 0; k < scans.size(); ++k) {
+      run_place(scan_in[k]);
       BoundKernel kernel = bound(program.scans[k].forward);
       for (int64_t p = 0; p < length(); ++p) {
         at_position(kernel, visited(k, p));
+        scan_in[k].bind(kernel, visited(k, p));
         bind_scans(kernel, k, visited(k, p), false);
         scans[k].bind(kernel, "before.", p);
         scans[k].bind(kernel, "after.", p + 1);
@@ -188,7 +242,6 @@ struct Replay::Impl {
   }
 
   SequenceScore run(std::span<const int> xs, std::span<const int> ys) {
-    check(without_end(xs, program.task.x), without_end(ys, program.task.y));
     x = with_end(xs, program.task.x);
     y = with_end(ys, program.task.y);
     last = static_cast<int32_t>(length()) - 1;
@@ -198,6 +251,7 @@ struct Replay::Impl {
     later.resize(length() + 1);
     encoding.resize(length());
     for (StateTrack& scan : scans) scan.resize(length() + 1);
+    for (PlaceTrack* track : places()) track->resize(length());
     proposal.clear();
     SequenceScore result;
     if (length() == 0) return result;
@@ -205,15 +259,20 @@ struct Replay::Impl {
     BoundKernel start = bound(program.start.forward);
     state.bind(start, "s.", 0);
     start.run(call());
+    run_place(place);
     if (program.has_proposal()) result.to_go = look_ahead();
     BoundKernel advance = bound(program.advance.forward);
+    BoundKernel score_tag = bound(program.score_tag.forward);
     for (int64_t t = 0; t < length(); ++t) {
       if (program.has_proposal()) result.log_proposal += propose(t);
       at_position(advance, t);
       state.bind(advance, "s.", t);
       state.bind(advance, "next.", t + 1);
-      advance.bind("score", score.at());
       advance.run(call());
+      at_position(score_tag, t);
+      state.bind(score_tag, "s.", t);
+      score_tag.bind("score", score.at());
+      score_tag.run(call());
       result.log_score += score.get(0);
     }
     return result;
@@ -224,23 +283,24 @@ struct Replay::Impl {
     BoundKernel end = bound(program.end.forward);
     later.bind(end, "later.", length());
     end.run(call());
+    run_place(back_in);
     BoundKernel back = bound(program.back.forward);
     back.bind("to_go", to_go.at());
     double total = 0;
     for (int64_t t = length() - 1; t >= 0; --t) {
       at_position(back, t);
-      later.bind(back, "later.", t + 1);
+      back_in.bind(back, t);
       later.bind(back, "next.", t);
       back.run(call());
       total += to_go.get(0);
     }
+    run_place(ahead);
     return total;
   }
 
   void bind_extend(BoundKernel& extend, int64_t t) {
     at_position(extend, t);
     state.bind(extend, "s.", t);
-    later.bind(extend, "later.", t + 1);
     candidates.bind(extend, "next.", 0);
     extend.bind("score", scores.at());
     extend.bind("compat", compats.at());
@@ -275,80 +335,74 @@ struct Replay::Impl {
     later.clear_gradients();
     encoding.clear_gradients();
     for (StateTrack& scan : scans) scan.clear_gradients();
+    for (PlaceTrack* track : places()) track->clear_gradients();
+  }
+  std::vector<PlaceTrack*> places() {
+    std::vector<PlaceTrack*> all{&place, &back_in, &ahead};
+    for (PlaceTrack& track : scan_in) all.push_back(&track);
+    return all;
   }
 
-  void add_gradient(Gradients& gradients, double a, double b, double c) {
+  void add_gradient(Gradients& gradients, double a) {
     if (length() == 0) return;
     clear_gradients();
-    const bool through_proposal = b != 0 && program.has_proposal();
-    BoundKernel step =
-        bound(through_proposal ? program.extend.gradient : program.advance.gradient, &gradients);
+    BoundKernel score_tag = bound(program.score_tag.gradient, &gradients);
+    BoundKernel advance = bound(program.advance.gradient, &gradients);
     for (int64_t t = length() - 1; t >= 0; --t) {
-      if (through_proposal) {
-        bind_extend(step, t);
-        seed_extend(step, t, a, b);
-        later.bind_gradient(step, "later.", t + 1);
-      } else {
-        at_position(step, t);
-        state.bind(step, "s.", t);
-        state.bind_gradient(step, "next.", t + 1);
+      for (BoundKernel* step : {&score_tag, &advance}) {
+        if (!*step) continue;
+        at_position(*step, t);
+        place.bind_gradient(*step, t);
+        state.bind(*step, "s.", t);
+        state.bind_gradient(*step, "s.", t);
+        state.bind_gradient(*step, "next.", t + 1);
         d_score.set(0, a);
-        step.bind("d.score", d_score.at());
+        step->bind("d.score", d_score.at());
+        step->run(call());
       }
-      state.bind_gradient(step, "s.", t);
-      step.run(call());
     }
-    BoundKernel start = bound(program.start.gradient, &gradients);
-    state.bind_gradient(start, "s.", 0);
-    start.run(call());
-    if (program.has_proposal() && (b != 0 || c != 0)) back_gradient(gradients, c);
+    if (BoundKernel start = bound(program.start.gradient, &gradients)) {
+      state.bind_gradient(start, "s.", 0);
+      start.run(call());
+    }
+    place_gradient(place, gradients);
     encoder_gradient(gradients);
   }
 
-  /// Only y_t's candidate leads on to the next state.
-  void seed_extend(BoundKernel& step, int64_t t, double a, double b) {
-    const bool at_end = t == length() - 1;
-    candidates.clear_gradients();
-    state.copy_gradient_to(candidates, t + 1, y[static_cast<size_t>(t)]);
-    for (int64_t tag = 0; tag < program.num_tags(); ++tag) {
-      const double slope = b * proposal_slope(t, tag);
-      d_scores.set(tag, slope + (tag == y[static_cast<size_t>(t)] ? a : 0.0));
-      d_compats.set(tag, at_end ? 0.0 : slope);
-    }
-    step.bind("d.score", d_scores.at());
-    step.bind("d.compat", d_compats.at());
-    candidates.bind_gradient(step, "next.", 0);
-  }
-
-  void add_proposal_gradient(Gradients& gradients, double b) {
+  void add_proposal_gradient(Gradients& gradients, double b, double c) {
     if (length() == 0 || !program.has_proposal()) return;
     clear_gradients();
-    BoundKernel step = bound(program.extend_proposal, &gradients);
-    for (int64_t t = length() - 2; t >= 0; --t) {  // C_T = 0
+    BoundKernel step = bound(program.extend.gradient, &gradients);
+    for (int64_t t = length() - 2; step && t >= 0; --t) {  // C_T = 0
       bind_extend(step, t);
+      ahead.bind_gradient(step, t);
       for (int64_t tag = 0; tag < program.num_tags(); ++tag)
         d_compats.set(tag, b * proposal_slope(t, tag));
       step.bind("d.compat", d_compats.at());
       later.bind_gradient(step, "later.", t + 1);
       step.run(call());
     }
-    back_gradient(gradients, 0);
+    place_gradient(ahead, gradients);
+    back_gradient(gradients, c);
   }
 
   void back_gradient(Gradients& gradients, double c) {
     BoundKernel back = bound(program.back.gradient, &gradients);
-    for (int64_t t = 0; t < length(); ++t) {
+    for (int64_t t = 0; back && t < length(); ++t) {
       at_position(back, t);
-      later.bind(back, "later.", t + 1);
+      back_in.bind(back, t);
+      back_in.bind_gradient(back, t);
       later.bind_gradient(back, "next.", t);
       later.bind_gradient(back, "later.", t + 1);
       d_to_go.set(0, c);
       back.bind("d.to_go", d_to_go.at());
       back.run(call());
     }
-    BoundKernel end = bound(program.end.gradient, &gradients);
-    later.bind_gradient(end, "later.", length());
-    end.run(call());
+    place_gradient(back_in, gradients);
+    if (BoundKernel end = bound(program.end.gradient, &gradients)) {
+      later.bind_gradient(end, "later.", length());
+      end.run(call());
+    }
   }
 
   void encoder_gradient(Gradients& gradients) {
@@ -361,14 +415,17 @@ struct Replay::Impl {
     }
     for (size_t k = scans.size(); k-- > 0;) {
       BoundKernel kernel = bound(program.scans[k].gradient, &gradients);
-      for (int64_t p = length() - 1; p >= 0; --p) {
+      for (int64_t p = length() - 1; kernel && p >= 0; --p) {
         at_position(kernel, visited(k, p));
+        scan_in[k].bind(kernel, visited(k, p));
+        scan_in[k].bind_gradient(kernel, visited(k, p));
         bind_scans(kernel, k, visited(k, p), true);
         scans[k].bind(kernel, "before.", p);
         scans[k].bind_gradient(kernel, "before.", p);
         scans[k].bind_gradient(kernel, "after.", p + 1);
         kernel.run(call());
       }
+      place_gradient(scan_in[k], gradients);
     }
   }
 };
@@ -379,11 +436,9 @@ Replay::~Replay() = default;
 SequenceScore Replay::run(std::span<const int> x, std::span<const int> y) {
   return impl_->run(x, y);
 }
-void Replay::add_gradient(Gradients& gradients, double a, double b, double c) {
-  impl_->add_gradient(gradients, a, b, c);
-}
-void Replay::add_proposal_gradient(Gradients& gradients, double b) {
-  impl_->add_proposal_gradient(gradients, b);
+void Replay::add_gradient(Gradients& gradients, double a) { impl_->add_gradient(gradients, a); }
+void Replay::add_proposal_gradient(Gradients& gradients, double b, double c) {
+  impl_->add_proposal_gradient(gradients, b, c);
 }
 
-}  // namespace scry
+}  // namespace scry::test

@@ -1,0 +1,58 @@
+#include "runtime/train/forest_sampler.h"
+
+#include <cmath>
+
+#include "runtime/train/training_error.h"
+
+namespace scry {
+
+ForestSampler::ForestSampler(const Program& program, const Parameters& parameters,
+                             const SampleOptions& options, bool keeps_cells)
+    : options_(options),
+      interpreter_(program, parameters, options),
+      recording_(program, keeps_cells) {}
+
+const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint64_t seed) {
+  interpreter_.set_seed(seed);
+  inputs_.clear();
+  jobs_.clear();
+  outcomes_.assign(examples.size(), {});
+  for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
+  for (size_t i = 0; i < examples.size(); ++i)
+    jobs_.push_back({&inputs_[i], examples[i].number, &outcomes_[i]});
+  interpreter_.run(jobs_, &recording_);
+  for (const Outcome& outcome : outcomes_) {
+    if (outcome.error && outcome.error->trouble() != Trouble::kNoMass)
+      throw TrainingError(outcome.error->what());
+  }
+  summarize();
+  return recording_;
+}
+
+void ForestSampler::count_rows(Tally& tally) const {
+  int64_t num_steps = 0;
+  for (size_t s = 0; s < samples_.size(); ++s) num_steps += batch().length(static_cast<int>(s));
+  tally.add(Tally::kParticleSteps, static_cast<double>(options_.particles * num_steps));
+  tally.add(Tally::kRows, static_cast<double>(recording_.states.num_rows()));
+}
+
+void ForestSampler::summarize() {
+  samples_.assign(jobs_.size(), {});
+  for (size_t i = 0; i < recording_.finals.size(); ++i)
+    samples_[static_cast<size_t>(recording_.finals[i].sequence)].finals.push_back(i);
+  for (Sample& sample : samples_) {
+    log_weights_.clear();
+    for (size_t i : sample.finals) log_weights_.push_back(recording_.finals[i].log_weight);
+    sample.log_z = log_sum_exp(log_weights_);
+    double squares = 0;
+    for (size_t i : sample.finals) {
+      const Recording::Final& final = recording_.finals[i];
+      const double share = std::exp(final.log_weight - sample.log_z);
+      squares += share * share / final.count;
+      sample.num_live += final.count;
+    }
+    sample.ess = squares == 0 ? 0 : 1 / squares / options_.particles;
+  }
+}
+
+}  // namespace scry

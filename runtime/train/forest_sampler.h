@@ -1,0 +1,45 @@
+// Samples for the examples of a minibatch, on one forest, to be differentiated.
+#pragma once
+#include "runtime/smc/interpreter.h"
+#include "runtime/train/objective.h"
+
+namespace scry {
+
+class ForestSampler {
+ public:
+  /// Cells are kept if the gradient of the proposal is wanted.
+  ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
+                bool keeps_cells);
+
+  /// What is known of one sequence's particles.
+  struct Sample {
+    std::vector<size_t> finals;  ///< of the recording
+    double log_z = 0;
+    double ess = 0;        ///< in parts of M
+    int64_t num_live = 0;  ///< particles that came to the end
+  };
+
+  /// Throws TrainingError if a score is NaN or +∞.
+  const Recording& run(std::span<const TrainExample> examples, uint64_t seed);
+
+  const Batch& batch() const { return interpreter_.batch(); }
+  /// No particle of the sequence had weight.
+  bool failed(size_t sequence) const { return outcomes_[sequence].error.has_value(); }
+  const Sample& sample(size_t sequence) const { return samples_[sequence]; }
+  /// Rows extended, and particle steps they stand for.
+  void count_rows(Tally& tally) const;
+
+ private:
+  void summarize();
+
+  SampleOptions options_;
+  Interpreter interpreter_;
+  Recording recording_;
+  std::vector<SampleInput> inputs_;
+  std::vector<Job> jobs_;
+  std::vector<Outcome> outcomes_;
+  std::vector<Sample> samples_;
+  std::vector<double> log_weights_;
+};
+
+}  // namespace scry
