@@ -68,9 +68,9 @@ TEST_CASE("a file that is no plugin for this LLVM is named in one line, and the 
     CHECK(check.out.find("all gradients agree") != std::string::npos);
     CHECK(check.err == "scry: the Enzyme plugin " + box.path(plugin).string() +
                            " cannot be used: " + reason + "; checking the adjoint alone\n");
-    const auto ir = box.program("lesson_01_hmm graph --ir=emitted --stage start", set);
+    const auto ir = box.program("lesson_01_hmm graph --ir=emitted --stage score_tag", set);
     CHECK(ir.exit_code == 0);
-    CHECK(ir.out.find("define void @start.gradient(") != std::string::npos);
+    CHECK(ir.out.find("define void @score_tag.gradient(") != std::string::npos);
     CHECK(lines_of(ir.err).size() == 1);
     CHECK(ir.err.find(reason) != std::string::npos);
     const auto info = nlohmann::json::parse(box.program("scry info --json", set).out);

@@ -105,7 +105,8 @@ TEST_CASE("the adjoint's graphs are shown when gradients are asked for") {
   CHECK(stages_of("lesson_01_hmm").count("extend.gradient") == 0);
   const auto stages = stages_of("lesson_03_stress_tagger", "--gradients");
   CHECK(stages.count("extend.gradient") == 1);
-  CHECK(stages.count("extend.proposal") == 1);
+  CHECK(stages.count("score_tag.gradient") == 1);
+  CHECK(stages.count("ahead.gradient") == 1);
 }
 
 TEST_CASE("the DOT text is one digraph that Graphviz accepts") {
@@ -168,13 +169,13 @@ TEST_CASE("LLVM's code is shown before and after Enzyme") {
     return;
   }
   const std::string out =
-      box.program("lesson_01_hmm graph --ir --stage advance --differentiator enzyme", "").out;
+      box.program("lesson_01_hmm graph --ir --stage score_tag --differentiator enzyme", "").out;
   const size_t emitted = out.find("; ---- emitted"),
                differentiated = out.find("; ---- differentiated");
   REQUIRE(emitted == 0);
   REQUIRE(differentiated != std::string::npos);
   CHECK(out.substr(0, differentiated).find("__enzyme_autodiff") != std::string::npos);
-  CHECK(out.find("@diffeadvance.gradient.body", differentiated) != std::string::npos);
+  CHECK(out.find("@diffescore_tag.gradient.body", differentiated) != std::string::npos);
   CHECK(out.find("__enzyme_autodiff", differentiated) == std::string::npos);
 }
 

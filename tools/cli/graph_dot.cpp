@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "tools/cli/graph_report.h"
 
 namespace scry::cli {
@@ -16,9 +18,9 @@ std::string quote(const std::string& text) {
 
 /// From pale (rare) to strong (often).
 const char* colour_of(Axes axes) {
-  static constexpr const char* kByRank[] = {"#f2f2f2", "#e8e3d3", "#d7ebd9",
-                                            "#b5d9ba", "#cfe2f7", "#f9cb9c"};
-  return kByRank[LessOften::rank(axes)];
+  static constexpr std::array kByRank{"#f2f2f2", "#e8e3d3", "#e3f1e4", "#d0e8d3",
+                                      "#d7ebd9", "#b5d9ba", "#cfe2f7", "#f9cb9c"};
+  return kByRank.at(static_cast<size_t>(LessOften::rank(axes)));
 }
 
 class DotReport {
