@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,6 +21,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr double kLongestPause = 3600;  // in seconds, of a folder that is in use
+
+/// Takes the number of a process from the front of a name; none if there is no such number.
+std::optional<pid_t> take_process(std::string_view& name) {
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+  if (error != std::errc() || process <= 0 || name.front() == '0') return std::nullopt;
+  name.remove_prefix(static_cast<size_t>(end - name.data()));
+  return process;
+}
+
+bool is_random_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  });
+}
+
 /// The process that made a temporary of `target`, by its name; none if it is no such name.
 std::optional<pid_t> maker_of(std::string_view name, std::string_view target) {
   constexpr std::string_view kSuffix = ".tmp";
@@ -29,17 +47,20 @@ std::optional<pid_t> maker_of(std::string_view name, std::string_view target) {
   name.remove_suffix(kSuffix.size());
   if (name.front() != '.') return std::nullopt;
   name.remove_prefix(1);
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-  if (error != std::errc() || process <= 0 || name.front() == '0') return std::nullopt;
-  std::string_view random(end, static_cast<size_t>(name.data() + name.size() - end));
-  if (random.empty()) return process;
-  if (random.size() < 2 || random.front() != '.') return std::nullopt;
-  random.remove_prefix(1);
-  const auto is_word = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return std::all_of(random.begin(), random.end(), is_word) ? std::optional(process) : std::nullopt;
+  const std::optional<pid_t> process = take_process(name);
+  if (!process || name.empty()) return process;
+  return name.front() == '.' && is_random_word(name.substr(1)) ? process : std::nullopt;
+}
+
+/// The process that made a folder named PREFIX-PID-RANDOM.
+std::optional<pid_t> maker_of_folder(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  if (!name.starts_with('-')) return std::nullopt;
+  name.remove_prefix(1);
+  const std::optional<pid_t> process = take_process(name);
+  return process && name.starts_with('-') && is_random_word(name.substr(1)) ? process
+                                                                            : std::nullopt;
 }
 
 double seconds_of(const timespec& time) {
@@ -49,6 +70,10 @@ double seconds_on(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
   return seconds_of(now);
+}
+
+double age_of(const struct stat& file) {
+  return seconds_on(CLOCK_REALTIME) - seconds_of(file.st_mtim);
 }
 
 struct Process {
@@ -77,8 +102,7 @@ bool is_alive(pid_t process, const struct stat& file) {
   if (kill(process, 0) != 0 && errno == ESRCH) return false;
   const std::optional<Process> found = find_process(process);
   if (!found) return true;
-  const double file_age = seconds_on(CLOCK_REALTIME) - seconds_of(file.st_mtim);
-  return !found->is_over && file_age <= found->age + 0.1;
+  return !found->is_over && age_of(file) <= found->age + 0.1;
 }
 
 }  // namespace
@@ -95,6 +119,25 @@ void remove_stale_temporaries(const std::string& target) {
     struct stat file {};
     if (lstat(entry->path().c_str(), &file) != 0 || !S_ISREG(file.st_mode)) continue;
     if (!is_alive(*process, file)) unlink(entry->path().c_str());
+  }
+}
+
+std::string make_temporary_folder(const std::string& parent, const std::string& prefix) {
+  std::string path =
+      (fs::path(parent) / (prefix + "-" + std::to_string(getpid()) + "-XXXXXX")).string();
+  return mkdtemp(path.data()) == nullptr ? "" : path;
+}
+
+void remove_stale_folders(const std::string& parent, const std::string& prefix) {
+  std::error_code error, ignored;
+  fs::directory_iterator entry(parent, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const auto process = maker_of_folder(entry->path().filename().native(), prefix);
+    if (!process) continue;
+    struct stat folder {};
+    if (lstat(entry->path().c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) continue;
+    if (folder.st_uid != geteuid() || age_of(folder) < kLongestPause) continue;
+    if (!is_alive(*process, folder)) fs::remove_all(entry->path(), ignored);
   }
 }
 

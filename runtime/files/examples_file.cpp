@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 
 #include "base/quote.h"
+#include "runtime/files/byte_source.h"
 #include "runtime/smc/end_of_sequence.h"
 
 namespace scry {
@@ -130,34 +132,83 @@ class SequenceReader {
 
 std::vector<Example> read_examples(const std::string& path, const Task& task,
                                    const FileFormat& format) {
-  const TextFile file = read_text_file(path);
+  const std::string name = ByteSource::name_of(path);
   const SequenceReader reader(task);
   std::vector<Example> examples;
-  read_sequences(file, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
+  read_sequences(path, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
     try {
       examples.push_back(reader.read_example(raw));
     } catch (const Fault& fault) {
-      throw DataError(fmt::format("{}:{}: {}", file.name, fault.line, fault.message));
+      throw DataError(fmt::format("{}:{}: {}", name, fault.line, fault.message));
     }
   });
   return examples;
 }
 
-std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained,
-                                   const FileFormat& format) {
-  const TextFile file = read_text_file(path);
-  const SequenceReader reader(task);
-  std::vector<InputLine> lines;
-  const TagColumn tags = constrained ? TagColumn::kNeeded : TagColumn::kOptional;
-  read_sequences(file, format, tags, [&](const RawSequence& raw) {
-    InputLine& line = lines.emplace_back();
+class InputReader::Impl {
+ public:
+  Impl(const std::string& path, const Task& task, bool constrained, const FileFormat& format)
+      : source_(path),
+        reader_(task),
+        constrained_(constrained),
+        cutter_(source_.name(), format, constrained ? TagColumn::kNeeded : TagColumn::kOptional,
+                [this](const RawSequence& raw) { take(raw); }) {}
+
+  void fill(std::vector<InputLine>& lines, size_t count, Wait wait) {
+    while (true) {
+      for (; lines.size() < count && !cut_.empty(); cut_.pop_front())
+        lines.push_back(std::move(cut_.front()));
+      if (lines.size() >= count || at_end_) return;
+      if (wait == Wait::kForSome && !lines.empty() && source_.would_wait()) return;
+      const std::string_view piece = source_.read();
+      at_end_ = piece.empty();
+      if (at_end_) {
+        cutter_.finish();
+      } else {
+        cutter_.add(piece);
+      }
+    }
+  }
+
+  double part_of(size_t num_sequences) const {
+    return source_.part_read() * static_cast<double>(num_sequences) /
+           static_cast<double>(std::max<size_t>(num_cut_, 1));
+  }
+
+ private:
+  void take(const RawSequence& raw) {
+    InputLine& line = cut_.emplace_back();
+    ++num_cut_;
     try {
-      reader.read_input(raw, constrained, line);
+      reader_.read_input(raw, constrained_, line);
     } catch (const Fault& fault) {
       line.line = fault.line;
       line.error = fault.message;
     }
-  });
+  }
+
+  ByteSource source_;
+  SequenceReader reader_;
+  const bool constrained_;
+  SequenceCutter cutter_;
+  std::deque<InputLine> cut_;  // off what was read, and not given yet
+  size_t num_cut_ = 0;         // with those that were given
+  bool at_end_ = false;
+};
+
+InputReader::InputReader(const std::string& path, const Task& task, bool constrained,
+                         const FileFormat& format)
+    : impl_(std::make_unique<Impl>(path, task, constrained, format)) {}
+InputReader::~InputReader() = default;
+void InputReader::fill(std::vector<InputLine>& lines, size_t count, Wait wait) {
+  impl_->fill(lines, count, wait);
+}
+double InputReader::part_of(size_t num_sequences) const { return impl_->part_of(num_sequences); }
+
+std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained,
+                                   const FileFormat& format) {
+  std::vector<InputLine> lines;
+  InputReader(path, task, constrained, format).fill(lines, SIZE_MAX);
   return lines;
 }
 

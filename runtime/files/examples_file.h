@@ -1,5 +1,7 @@
 // Files of sequences, tagged or to be tagged, in the numbers of a task's alphabets.
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,11 +34,36 @@ struct InputLine {
   std::string error;    ///< what is wrong with it, in words; then the rest may be incomplete
 };
 
-/// Reads sequences to be tagged. Tags are passed over, so that a file of examples will do; or, if
-/// `constrained`, what stands for them says which tags are allowed at each position: "*" (all), a
-/// tag, or tags joined by "|". A sequence with something wrong in it is returned with its `error`,
-/// and others are not affected. Throws DataError if the file cannot be read, can be read in two
-/// ways, or has no sequence in it.
+/// Reads sequences to be tagged, by parts: a file may be longer than the memory, and a pipe may be
+/// read while others write to it, as far as SequenceCutter can tell the layout before the end. Tags
+/// are passed over, so that a file of examples will do; or, if `constrained`, what stands for them
+/// says which tags are allowed at each position: "*" (all), a tag, or tags joined by "|". A
+/// sequence with something wrong in it is returned with its `error`, and others are not affected.
+class InputReader {
+ public:
+  /// A file, or standard input for "-". Throws DataError if it cannot be read. The task must
+  /// outlive the reader.
+  InputReader(const std::string& path, const Task& task, bool constrained,
+              const FileFormat& format = {});
+  ~InputReader();
+  InputReader(const InputReader&) = delete;
+  InputReader& operator=(const InputReader&) = delete;
+
+  /// What to do where some sequences are there and others have not come yet.
+  enum class Wait : uint8_t { kForAll, kForSome };
+  /// Adds the next sequences until there are `count`: fewer at the end, or if it need not wait for
+  /// them. None are added only at the end, or if there were some. Throws DataError if the file
+  /// cannot be read, can be read in two ways, or has no sequence in it.
+  void fill(std::vector<InputLine>& lines, size_t count, Wait wait = Wait::kForAll);
+  /// About how much of the file its first sequences are, from 0 to 1; NaN if its size is not known.
+  double part_of(size_t num_sequences) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// All sequences to be tagged of a file, as InputReader reads them.
 std::vector<InputLine> read_inputs(const std::string& path, const Task& task, bool constrained,
                                    const FileFormat& format = {});
 

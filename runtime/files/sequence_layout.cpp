@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <climits>
+#include <deque>
+#include <optional>
 
 #include "base/quote.h"
+#include "runtime/files/byte_source.h"
 
 namespace scry {
 namespace {
@@ -41,6 +39,55 @@ bool starts_document(std::string_view text) {
 
 bool starts_like_comment(std::string_view text) { return text.starts_with('#'); }
 
+bool has_tab(std::string_view text) { return text.find('\t') != std::string_view::npos; }
+
+/// Whether symbols stand there for certain. ("#" may be one, too.)
+bool is_plain(std::string_view text) {
+  return !text.empty() && !starts_like_comment(text) && !starts_document(text);
+}
+
+std::vector<std::string_view> split_by_tabs(std::string_view text) {
+  std::vector<std::string_view> fields;
+  while (true) {
+    const size_t tab = text.find('\t');
+    fields.push_back(trim(text.substr(0, tab)));
+    if (tab == std::string_view::npos) return fields;
+    text.remove_prefix(tab + 1);
+  }
+}
+
+bool is_one_word(std::string_view field) { return split(field, " ").size() == 1; }
+
+struct Line {
+  int number;        ///< from 1
+  std::string text;  ///< without carriage returns and byte order mark; empty if blank
+};
+using Lines = std::deque<Line>;
+
+/// What lines of a file, of which the rest is not known, say about it.
+class Evidence {
+ public:
+  void add(std::string_view text) {
+    if (!is_plain(text)) return;
+    const std::vector<std::string_view> fields = split_by_tabs(text);
+    const size_t num_words = split(text, kBlanks).size();
+    if (num_fields_ == 0) num_fields_ = fields.size(), num_words_ = num_words;
+    has_tabs_ = has_tabs_ || fields.size() > 1;
+    is_mixed_ =
+        is_mixed_ || fields.size() != num_fields_ || (!has_tabs_ && num_words != num_words_);
+    has_words_ = has_words_ || !std::all_of(fields.begin(), fields.end(), is_one_word);
+  }
+  bool has_symbols() const { return num_fields_ > 0; }
+  /// Whether find_layout will say kLines, whatever follows.
+  bool shows_lines() const { return is_mixed_ || (num_fields_ == 2 && has_words_); }
+
+ private:
+  size_t num_fields_ = 0, num_words_ = 0;  // of the first line of symbols
+  bool has_tabs_ = false;
+  bool is_mixed_ = false;   // there is no number of columns that all have
+  bool has_words_ = false;  // several, or none, in one column by tabs
+};
+
 /// A file seen as columns. Tabs separate them if there are any, else blanks do.
 struct Columns {
   bool by_tabs = false;
@@ -52,23 +99,23 @@ struct Columns {
   bool has_comments = false;
   size_t num_groups = 0, longest_group = 0;  ///< separated by blank lines
 
-  explicit Columns(const TextFile& file) {
-    const bool only_hashes = std::all_of(
-        file.lines.begin(), file.lines.end(),
-        [](const auto& line) { return line.text.empty() || starts_like_comment(line.text); });
-    const auto is_plain = [&](const TextFile::Line& line) {
-      return !line.text.empty() && (only_hashes || !starts_like_comment(line.text));
-    };
-    by_tabs = std::any_of(file.lines.begin(), file.lines.end(), [&](const auto& line) {
-      return is_plain(line) && line.text.find('\t') != std::string_view::npos;
+  /// `whole`: these are all lines of the file. Else the first with symbols decides.
+  explicit Columns(const Lines& lines, bool whole = true) {
+    const bool only_hashes = std::all_of(lines.begin(), lines.end(), [](const Line& line) {
+      return line.text.empty() || starts_like_comment(line.text);
     });
-    for (const TextFile::Line& line : file.lines) {
-      if (!is_plain(line) || starts_document(line.text)) continue;
-      count = split_line(line.text).size();
-      break;
-    }
+    const auto has_symbols = [&](const Line& line) {
+      return only_hashes ? !line.text.empty() : is_plain(line.text);
+    };
+    const auto first = std::find_if(lines.begin(), lines.end(), has_symbols);
+    if (first == lines.end()) return;
+    by_tabs =
+        has_tab(first->text) || (whole && std::any_of(first, lines.end(), [&](const Line& line) {
+                                   return has_symbols(line) && has_tab(line.text);
+                                 }));
+    count = split_line(first->text).size();
     size_t group = 0;
-    for (const TextFile::Line& line : file.lines) {
+    for (const Line& line : lines) {
       const std::vector<std::string_view> fields = split_line(line.text);
       has_documents = has_documents || starts_document(line.text);
       if (line.text.empty() || starts_document(line.text)) {
@@ -79,22 +126,13 @@ struct Columns {
         if (group == 0) ++num_groups;
         longest_group = std::max(longest_group, ++group);
         is_regular = is_regular && fields.size() == count;
-        has_one_word = has_one_word && std::all_of(fields.begin(), fields.end(), [](auto field) {
-                         return split(field, " ").size() == 1;
-                       });
+        has_one_word = has_one_word && std::all_of(fields.begin(), fields.end(), is_one_word);
       }
     }
   }
 
   std::vector<std::string_view> split_line(std::string_view text) const {
-    if (!by_tabs || text.empty()) return split(text, kBlanks);
-    std::vector<std::string_view> fields;
-    while (true) {
-      const size_t tab = text.find('\t');
-      fields.push_back(trim(text.substr(0, tab)));
-      if (tab == std::string_view::npos) return fields;
-      text.remove_prefix(tab + 1);
-    }
+    return by_tabs && !text.empty() ? split_by_tabs(text) : split(text, kBlanks);
   }
 
   /// "#" is a symbol, too: a line that starts with it is a comment unless it has as many columns as
@@ -106,7 +144,7 @@ struct Columns {
 
 /// Lines in groups are columns for certain; without groups a line of one symbol and one tag may be
 /// a whole sequence or a part of one.
-FileLayout find_layout(const TextFile& file, const Columns& columns, TagColumn tags) {
+FileLayout find_layout(const std::string& name, const Columns& columns, TagColumn tags) {
   if (columns.count == 0) return FileLayout::kConll;  // there is no symbol
   if (!columns.is_regular) return FileLayout::kLines;
   const bool is_grouped = columns.num_groups > 1 && columns.longest_group > 1;
@@ -115,7 +153,7 @@ FileLayout find_layout(const TextFile& file, const Columns& columns, TagColumn t
     throw DataError(
         fmt::format("{}: {}; say --input-format conll if they are columns, a symbol a line, or "
                     "--input-format lines if they are sequences, one a line",
-                    file.name, what));
+                    name, what));
   };
   if (columns.by_tabs) {
     if (columns.count == 2 && !columns.has_one_word) return FileLayout::kLines;
@@ -134,57 +172,62 @@ FileLayout find_layout(const TextFile& file, const Columns& columns, TagColumn t
   return FileLayout::kConll;
 }
 
-RawSequence read_line(const TextFile::Line& line) {
+RawSequence read_line(int number, std::string_view text) {
   RawSequence sequence;
-  sequence.line = line.number;
-  const size_t tab = line.text.find('\t');
+  sequence.line = number;
+  const size_t tab = text.find('\t');
   sequence.has_tags = tab != std::string_view::npos;
-  sequence.symbols_text = line.text.substr(0, tab);
-  for (std::string_view word : split(line.text.substr(0, tab), " "))
-    sequence.symbols.push_back({word, line.number});
+  sequence.symbols_text = text.substr(0, tab);
+  for (std::string_view word : split(text.substr(0, tab), " "))
+    sequence.symbols.push_back({word, number});
   if (!sequence.has_tags) return sequence;
-  const std::string_view tags = line.text.substr(tab + 1);
-  if (tags.find('\t') != std::string_view::npos) {
+  const std::string_view tags = text.substr(tab + 1);
+  if (has_tab(tags)) {
     sequence.error =
         "there is more than one tab; a line is symbols, a tab, and tags (columns are read by "
         "--input-format conll)";
   }
   sequence.tags_text = tags;
-  for (std::string_view word : split(tags, " ")) sequence.tags.push_back({word, line.number});
+  for (std::string_view word : split(tags, " ")) sequence.tags.push_back({word, number});
   return sequence;
 }
 
 class ConllReader {
  public:
-  ConllReader(const Columns& columns, const FileFormat& format,
-              const std::function<void(const RawSequence&)>& take)
+  ConllReader(const Columns& columns, const FileFormat& format, const SequenceCutter::Take& take)
       : columns_(columns),
         x_(static_cast<size_t>(format.x_column) - 1),
         y_(format.y_column == 0 ? columns.count - 1 : static_cast<size_t>(format.y_column) - 1),
         has_tags_(y_ != x_),
         take_(take) {}
 
-  void read(const TextFile& file) {
-    for (const TextFile::Line& line : file.lines) read(line);
-    finish();
+  void read(int number, std::string_view text) {
+    if (text.empty() || starts_document(text)) return finish();
+    if (columns_.is_comment(text) || !sequence_.error.empty()) return;
+    const std::vector<std::string_view> fields = columns_.split_line(lines_.emplace_back(text));
+    if (is_no_token(fields)) return;
+    if (sequence_.line == 0) sequence_.line = number;
+    if (std::string fault = find_fault(text, fields); !fault.empty()) {
+      sequence_.error = std::move(fault);
+      sequence_.line = number;
+      return;
+    }
+    add(fields[x_], number, sequence_.symbols, sequence_.symbols_text);
+    if (has_tags_) add(fields[y_], number, sequence_.tags, sequence_.tags_text);
+  }
+
+  /// Ends the sequence at hand.
+  void finish() {
+    if (sequence_.line != 0) {
+      sequence_.has_tags = has_tags_;
+      sequence_.in_columns = true;
+      take_(sequence_);
+    }
+    sequence_ = {};
+    lines_.clear();
   }
 
  private:
-  void read(const TextFile::Line& line) {
-    const std::vector<std::string_view> fields = columns_.split_line(line.text);
-    if (line.text.empty() || starts_document(line.text)) return finish();
-    if (columns_.is_comment(line.text) || is_no_token(fields)) return;
-    if (sequence_.line == 0) sequence_.line = line.number;
-    if (!sequence_.error.empty()) return;
-    if (std::string fault = find_fault(fields); !fault.empty()) {
-      sequence_.error = std::move(fault);
-      sequence_.line = line.number;
-      return;
-    }
-    add(fields[x_], line.number, sequence_.symbols, sequence_.symbols_text);
-    if (has_tags_) add(fields[y_], line.number, sequence_.tags, sequence_.tags_text);
-  }
-
   /// CoNLL-U's lines for several words in one ("1-2") and for words that are not there ("1.1").
   bool is_no_token(const std::vector<std::string_view>& fields) const {
     constexpr size_t kConlluColumns = 10;
@@ -195,8 +238,10 @@ class ConllReader {
            (id[digits] == '-' || id[digits] == '.');
   }
 
-  std::string find_fault(const std::vector<std::string_view>& fields) const {
+  std::string find_fault(std::string_view text, const std::vector<std::string_view>& fields) const {
     const auto count = [](size_t n) { return fmt::format("{} column{}", n, n == 1 ? "" : "s"); };
+    if (!columns_.by_tabs && is_plain(text) && has_tab(text))
+      return "there is a tab, but blanks between columns before";
     if (fields.size() != columns_.count)
       return fmt::format("{}, but {} before", count(fields.size()), columns_.count);
     for (size_t column : {x_, y_}) {
@@ -218,81 +263,114 @@ class ConllReader {
     words.push_back({word, line});
   }
 
-  void finish() {
-    if (sequence_.line != 0) {
-      sequence_.has_tags = has_tags_;
-      sequence_.in_columns = true;
-      take_(sequence_);
-    }
-    sequence_ = {};
-  }
-
-  const Columns& columns_;
+  Columns columns_;
   size_t x_, y_;
   bool has_tags_;
-  const std::function<void(const RawSequence&)>& take_;
-  RawSequence sequence_;  // at hand
+  const SequenceCutter::Take& take_;
+  RawSequence sequence_;           // at hand
+  std::deque<std::string> lines_;  // its text
 };
-
-std::string read_all(std::istream& stream, const std::string& name) {
-  std::string text(std::istreambuf_iterator<char>(stream), {});
-  if (stream.bad()) throw DataError(fmt::format("{} cannot be read", name));
-  return text;
-}
-
-void cut_lines(TextFile& file) {
-  std::string_view rest = file.text;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // a UTF-8 byte order mark
-  for (int number = 1; !rest.empty(); ++number) {
-    const size_t end = rest.find('\n');
-    std::string_view text = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    while (text.ends_with('\r')) text.remove_suffix(1);
-    if (text.find_first_not_of(kBlanks) == std::string_view::npos) text = {};
-    file.lines.push_back({number, text});
-  }
-}
 
 }  // namespace
 
-TextFile read_text_file(const std::string& path) {
-  TextFile file;
-  if (path == "-") {
-    file.name = "standard input";
-    file.text = read_all(std::cin, file.name);
-  } else {
-    file.name = path;
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      throw DataError(fmt::format("{} is a folder", path));
-    errno = 0;
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) throw DataError(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
-    file.text = read_all(stream, file.name);
-  }
-  cut_lines(file);
-  return file;
-}
+class SequenceCutter::Impl {
+ public:
+  Impl(std::string name, const FileFormat& format, TagColumn tags, Take take)
+      : name_(std::move(name)), format_(format), tags_(tags), take_([this, take](const auto& raw) {
+          any_ = true;
+          take(raw);
+        }) {}
 
-void read_sequences(const TextFile& file, const FileFormat& format, TagColumn tags,
-                    const std::function<void(const RawSequence&)>& take) {
-  bool any = false;
-  const std::function<void(const RawSequence&)> count_and_take = [&](const RawSequence& sequence) {
-    any = true;
-    take(sequence);
-  };
-  FileLayout layout = format.layout;
-  if (layout != FileLayout::kLines) {
-    const Columns columns(file);
-    if (layout == FileLayout::kAuto) layout = find_layout(file, columns, tags);
-    if (layout == FileLayout::kConll) ConllReader(columns, format, count_and_take).read(file);
-  }
-  if (layout == FileLayout::kLines) {
-    for (const TextFile::Line& line : file.lines) {
-      if (!line.text.empty()) count_and_take(read_line(line));
+  void add(std::string_view piece) {
+    while (!piece.empty()) {
+      const size_t end = piece.find('\n');
+      const std::string_view part = piece.substr(0, end);
+      if (end == std::string_view::npos) {
+        begun_ += part;
+        return;
+      }
+      piece.remove_prefix(end + 1);
+      if (begun_.empty()) {
+        add_line(part);
+      } else {
+        add_line(begun_ += part);
+        begun_.clear();
+      }
     }
   }
-  if (!any) throw DataError(fmt::format("{}: there is no example in it", file.name));
+
+  void finish() {
+    if (!begun_.empty()) add_line(begun_);
+    if (layout_ == FileLayout::kAuto) {
+      const Columns columns(held_);
+      settle(
+          format_.layout == FileLayout::kAuto ? find_layout(name_, columns, tags_) : format_.layout,
+          columns);
+    }
+    if (conll_) conll_->finish();
+    if (!any_) throw DataError(fmt::format("{}: there is no example in it", name_));
+  }
+
+ private:
+  void add_line(std::string_view text) {
+    if (number_ == INT_MAX) throw DataError(fmt::format("{}: there are too many lines", name_));
+    if (++number_ == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // UTF-8's mark
+    while (text.ends_with('\r')) text.remove_suffix(1);
+    if (text.find_first_not_of(kBlanks) == std::string_view::npos) text = {};
+    if (layout_ != FileLayout::kAuto) return read(number_, text);
+    held_.push_back({number_, std::string(text)});
+    evidence_.add(text);
+    switch (format_.layout) {
+      case FileLayout::kLines:
+        return settle(FileLayout::kLines, {});
+      case FileLayout::kConll:
+        if (evidence_.has_symbols()) settle(FileLayout::kConll, Columns(held_, false));
+        return;
+      case FileLayout::kAuto:
+        if (evidence_.shows_lines()) settle(FileLayout::kLines, {});
+    }
+  }
+
+  void settle(FileLayout layout, const std::optional<Columns>& columns) {
+    layout_ = layout;
+    if (layout == FileLayout::kConll) conll_.emplace(*columns, format_, take_);
+    for (; !held_.empty(); held_.pop_front()) read(held_.front().number, held_.front().text);
+  }
+
+  void read(int number, std::string_view text) {
+    if (conll_) {
+      conll_->read(number, text);
+    } else if (!text.empty()) {
+      take_(read_line(number, text));
+    }
+  }
+
+  const std::string name_;
+  const FileFormat format_;
+  const TagColumn tags_;
+  const Take take_;
+  FileLayout layout_ = FileLayout::kAuto;  // that: not settled yet
+  std::optional<ConllReader> conll_;       // if it is kConll
+  Evidence evidence_;
+  Lines held_;         // until the layout is settled
+  std::string begun_;  // a line of which the end has not come
+  int number_ = 0;     // of the last line
+  bool any_ = false;
+};
+
+SequenceCutter::SequenceCutter(std::string name, const FileFormat& format, TagColumn tags,
+                               Take take)
+    : impl_(std::make_unique<Impl>(std::move(name), format, tags, std::move(take))) {}
+SequenceCutter::~SequenceCutter() = default;
+void SequenceCutter::add(std::string_view piece) { impl_->add(piece); }
+void SequenceCutter::finish() { impl_->finish(); }
+
+void read_sequences(const std::string& path, const FileFormat& format, TagColumn tags,
+                    const SequenceCutter::Take& take) {
+  ByteSource source(path);
+  SequenceCutter cutter(source.name(), format, tags, take);
+  for (std::string_view piece; !(piece = source.read()).empty();) cutter.add(piece);
+  cutter.finish();
 }
 
 }  // namespace scry

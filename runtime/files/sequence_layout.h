@@ -2,6 +2,7 @@
 // (CoNLL).
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,21 +23,7 @@ struct FileFormat {
   int y_column = 0;  ///< likewise; 0: the last, if that is not x's
 };
 
-/// What takes part in a file, still as text.
-struct TextFile {
-  struct Line {
-    int number;             ///< from 1
-    std::string_view text;  ///< without carriage returns and byte order mark; empty if blank
-  };
-  std::string name;  ///< for messages
-  std::string text;
-  std::vector<Line> lines;
-};
-
-/// Reads all of a file, or standard input for "-". Throws DataError.
-TextFile read_text_file(const std::string& path);
-
-/// A sequence as it stands in a file; views are into the file's text.
+/// A sequence as it stands in a file; views last as long as `take` below.
 struct RawSequence {
   struct Word {
     std::string_view text;
@@ -52,9 +39,32 @@ struct RawSequence {
 /// Whether tags must be there, which helps to tell layouts apart.
 enum class TagColumn : uint8_t { kNeeded, kOptional };
 
-/// Calls `take` for each sequence of the file. Throws DataError if the layout cannot be told, or if
-/// there is no sequence.
-void read_sequences(const TextFile& file, const FileFormat& format, TagColumn tags,
-                    const std::function<void(const RawSequence&)>& take);
+/// Cuts a file that comes in pieces into sequences. It holds no more of it than it must: the lines
+/// before the layout can be told, and the sequence at hand. `kLines` is known from the start,
+/// `kConll` from the first line of symbols; what `kAuto` finds is what it finds in the whole file,
+/// so that only kLines can be told before the end.
+class SequenceCutter {
+ public:
+  using Take = std::function<void(const RawSequence&)>;
+  /// `take` is called for each sequence; the name is for messages.
+  SequenceCutter(std::string name, const FileFormat& format, TagColumn tags, Take take);
+  ~SequenceCutter();
+  SequenceCutter(const SequenceCutter&) = delete;
+  SequenceCutter& operator=(const SequenceCutter&) = delete;
+
+  void add(std::string_view piece);
+  /// After the last piece. Throws DataError if the layout cannot be told, or if there is no
+  /// sequence.
+  void finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Calls `take` for each sequence of a file, or of standard input for "-". Throws DataError as
+/// SequenceCutter does, or if the file cannot be read.
+void read_sequences(const std::string& path, const FileFormat& format, TagColumn tags,
+                    const SequenceCutter::Take& take);
 
 }  // namespace scry

@@ -1,26 +1,85 @@
 // Memory for kernels: numbers in the program's precision.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "compiler/program.h"
 
 namespace scry {
 
-/// Aligned to a cache line, as vector loads like it.
-template <class T>
-struct AlignedAllocator {
-  using value_type = T;
-  AlignedAllocator() = default;
-  template <class U>
-  AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: allocators convert
-  T* allocate(size_t n) {
-    return static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}));
+/// Bytes aligned to a cache line, as vector loads like it. They are set and copied as a whole: a
+/// std::vector with an allocator of its own goes byte by byte where the compiler does not see
+/// through it, as under sanitizers.
+class AlignedBytes {
+ public:
+  AlignedBytes() = default;
+  explicit AlignedBytes(size_t size) { reset(size); }
+  AlignedBytes(const AlignedBytes& other) { *this = other; }
+  AlignedBytes(AlignedBytes&& other) noexcept { swap(other); }
+  AlignedBytes& operator=(const AlignedBytes& other) {
+    if (this == &other) return *this;
+    if (capacity_ < other.size_) AlignedBytes(Capacity{other.size_}).swap(*this);
+    size_ = other.size_;
+    if (size_ > 0) std::memcpy(data(), other.data(), size_);
+    return *this;
   }
-  void deallocate(T* p, size_t) { ::operator delete (p, std::align_val_t{64}); }
-  bool operator==(const AlignedAllocator&) const = default;
+  AlignedBytes& operator=(AlignedBytes&& other) noexcept {
+    AlignedBytes(std::move(other)).swap(*this);
+    return *this;
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  std::byte* data() { return bytes_.get(); }
+  const std::byte* data() const { return bytes_.get(); }
+  void clear() {
+    if (size_ > 0) std::memset(data(), 0, size_);
+  }
+  /// So many zeros.
+  void reset(size_t size) {
+    if (capacity_ < size) AlignedBytes(Capacity{size}).swap(*this);
+    size_ = size;
+    clear();
+  }
+  /// Becomes larger by zeros.
+  void grow(size_t size) {
+    if (size <= size_) return;
+    if (capacity_ < size) {
+      AlignedBytes larger(Capacity{std::max(size, 2 * size_)});
+      if (size_ > 0) std::memcpy(larger.data(), data(), size_);
+      larger.size_ = size_;
+      larger.swap(*this);
+    }
+    std::memset(data() + size_, 0, size - size_);
+    size_ = size;
+  }
+  void swap(AlignedBytes& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Capacity {
+    size_t bytes;
+  };
+  struct Free {
+    void operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
+  };
+  explicit AlignedBytes(Capacity capacity)
+      : bytes_(static_cast<std::byte*>(::operator new(capacity.bytes, kAlignment))),
+        capacity_(capacity.bytes) {}
+
+  std::unique_ptr<std::byte, Free> bytes_;
+  size_t size_ = 0, capacity_ = 0;
 };
 
 /// A vector of floats or doubles, as the program's kernels take them.
@@ -43,17 +102,17 @@ class RealBuffer {
     }
   }
   void add(int64_t i, double value) { set(i, get(i) + value); }
-  void clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
+  void clear() { bytes_.clear(); }
   /// Grows or shrinks, and holds zeros.
   void reset(int64_t size) {
     size_ = size;
-    bytes_.assign(bytes_for(size), std::byte{0});
+    bytes_.reset(bytes_for(size));
   }
   /// Becomes larger by zeros, or stays as it is.
   void grow(int64_t size) {
     if (size <= size_) return;
     size_ = size;
-    bytes_.resize(bytes_for(size));
+    bytes_.grow(bytes_for(size));
   }
   /// Calls f with the address of the elements, a float* or a double*: for loops without a branch an
   /// element.
@@ -87,7 +146,7 @@ class RealBuffer {
 
   Precision precision_ = Precision::kFloat;
   int64_t size_ = 0;
-  std::vector<std::byte, AlignedAllocator<std::byte>> bytes_;
+  AlignedBytes bytes_;
 };
 
 }  // namespace scry

@@ -55,10 +55,7 @@ class StateRows {
   /// New rows are undefined or zero.
   void resize(int64_t num_rows) {
     num_rows_ = num_rows;
-    for (Part& part : parts_) {
-      const size_t bytes = part.row_bytes * static_cast<size_t>(num_rows);
-      if (part.bytes.size() < bytes) part.bytes.resize(bytes);
-    }
+    for (Part& part : parts_) part.bytes.grow(part.row_bytes * static_cast<size_t>(num_rows));
   }
   /// All rows hold zeros.
   void clear() {
@@ -95,7 +92,7 @@ class StateRows {
  private:
   struct Part {
     size_t row_bytes;
-    std::vector<std::byte, AlignedAllocator<std::byte>> bytes;
+    AlignedBytes bytes;
     const std::byte* at(int64_t row) const {
       return bytes.empty() ? nullptr : bytes.data() + row_bytes * static_cast<size_t>(row);
     }

@@ -43,8 +43,15 @@ class Checker {
       : program_(program),
         valued_(held != nullptr ? *held : program),
         parameters_(Parameters::fresh(program, seed)),
+        start_(valued_),
         length_(length),
         random_(seed, 1u << 20, static_cast<uint32_t>(length)) {
+    for (int64_t k = 0; k < program.num_param_elements; ++k) {
+      const double each = parameters_.values.get(k);
+      start_.values.set(k, each);
+      // Its twin, which stays.
+      if (&valued_ != &program_) start_.values.set(program.num_param_elements + k, each);
+    }
     for (int attempt = 0; attempt < kAttempts && !found_; ++attempt) {
       x_.clear();
       for (int t = 0; t < length; ++t) x_.push_back(draw_symbol(program.task.x));
@@ -146,13 +153,7 @@ class Checker {
 
   double value(const Quantity& quantity, const Block& block, const std::vector<double>& direction,
                double by) {
-    Parameters moved(valued_);
-    for (int64_t k = 0; k < program_.num_param_elements; ++k) {
-      const double each = parameters_.values.get(k);
-      moved.values.set(k, each);
-      // Its twin, which stays.
-      if (&valued_ != &program_) moved.values.set(program_.num_param_elements + k, each);
-    }
+    Parameters moved = start_;
     for (size_t k = 0; k < direction.size(); ++k)
       moved.values.add(block.offset + static_cast<int64_t>(k), by * direction[k]);
     moved.prepare(valued_);
@@ -179,6 +180,7 @@ class Checker {
   const Program& program_;
   const Program& valued_;  // whose values are differenced
   Parameters parameters_;
+  Parameters start_;  // these, as `valued_` has them
   int length_;
   Random random_;
   std::vector<int> x_, y_;

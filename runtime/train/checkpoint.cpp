@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/quote.h"
 #include "base/stale_files.h"
@@ -37,7 +39,9 @@ class CheckpointReader {
         program_(program),
         identity_(identity),
         hooks_(hooks),
-        file_(read_tensors(path)) {}
+        file_(read_tensors(path)) {
+    for (const Tensor& tensor : file_.tensors) tensors_.emplace(tensor.name, &tensor);
+  }
 
   TrainState read() {
     if (!file_.metadata.contains(kTraining)) {
@@ -148,18 +152,16 @@ class CheckpointReader {
 
   void copy(const Part& part, const Block& block) const {
     const std::string name = part.prefix + block.name;
-    for (const Tensor& tensor : file_.tensors) {
-      if (tensor.name != name) continue;
-      if (tensor.size() != block.shape.size()) fail_damaged(quote(name, 100) + " has a wrong size");
-      for (int64_t k = 0; k < tensor.size(); ++k) {
-        const double value = tensor.value(k);
-        if (!std::isfinite(value)) fail_damaged(quote(name, 100) + " is not finite");
-        if (value < 0 && part.is_square) fail_damaged(quote(name, 100) + " is negative");
-        part.values.set(block.offset + k, value);
-      }
-      return;
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) fail_damaged(quote(name, 100) + " is missing");
+    const Tensor& tensor = *found->second;
+    if (tensor.size() != block.shape.size()) fail_damaged(quote(name, 100) + " has a wrong size");
+    for (int64_t k = 0; k < tensor.size(); ++k) {
+      const double value = tensor.value(k);
+      if (!std::isfinite(value)) fail_damaged(quote(name, 100) + " is not finite");
+      if (value < 0 && part.is_square) fail_damaged(quote(name, 100) + " is negative");
+      part.values.set(block.offset + k, value);
     }
-    fail_damaged(quote(name, 100) + " is missing");
   }
 
   const std::string& path_;
@@ -167,6 +169,7 @@ class CheckpointReader {
   const RunIdentity& identity_;
   const TrainHooks& hooks_;
   TensorFile file_;
+  std::unordered_map<std::string_view, const Tensor*> tensors_;  // by name
 };
 
 /// So that hours of work do not end in a file that cannot be written.

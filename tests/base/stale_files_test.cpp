@@ -104,3 +104,41 @@ TEST_CASE("a process that is over but not waited for is dead") {
   CHECK_FALSE(fs::exists(path));
   waitpid(process, nullptr, 0);
 }
+
+TEST_CASE("folders of dead processes go when they are old, and nothing else does") {
+  const test::TempFolder folder;
+  const std::string dead = dead_process(), alive = std::to_string(getpid());
+  const auto make = [&](const std::string& name, int hours) {
+    fs::create_directory(folder.file(name));
+    folder.write(name + "/half", "");
+    fs::last_write_time(folder.file(name),
+                        fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  std::vector<std::string> kept{"b-" + dead,         "b-" + dead + "-",   "b-" + dead + "-a-b",
+                                "b-x" + dead + "-Q", "b--" + dead + "-Q", "b-0" + dead + "-Q",
+                                "bb-" + dead + "-Q", "c-" + dead + "-Q",  "b." + dead + "-Q",
+                                "b-notes-Q",         "b-" + dead + "-Q.x"};
+  for (const std::string& name : kept) make(name, 2);
+  for (const std::string& name : {"b-" + dead + "-new", "b-" + alive + "-new"}) {
+    make(name, 0);
+    kept.push_back(name);
+  }
+  folder.write("b-" + dead + "-file", "no folder");
+  fs::create_directory_symlink(folder.file("b-notes-Q"), folder.file("b-" + dead + "-link"));
+  kept.insert(kept.end(), {"b-" + dead + "-file", "b-" + dead + "-link"});
+  make("b-" + dead + "-Q_9", 2);
+  make("b-" + alive + "-Q", 24 * 400);  // an older process of that number
+  remove_stale_folders(folder.path(), "b");
+  std::sort(kept.begin(), kept.end());
+  CHECK(sorted_names(folder) == kept);
+  CHECK(fs::exists(folder.file("b-notes-Q/half")));
+  remove_stale_folders(folder.file("none"), "b");
+
+  const fs::path made = make_temporary_folder(folder.path(), "b");
+  CHECK(made.filename().string().starts_with("b-" + alive + "-"));
+  CHECK(fs::status(made).permissions() == fs::perms::owner_all);
+  fs::last_write_time(made, fs::file_time_type::clock::now() - std::chrono::hours(24 * 400));
+  remove_stale_folders(folder.path(), "b");
+  CHECK_FALSE(fs::exists(made));
+  CHECK(make_temporary_folder(folder.file("none"), "b").empty());
+}

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
@@ -46,6 +48,52 @@ TEST_CASE("info counts the kernels and models in the cache") {
   CHECK(json["kernel_cache"]["files"] == 1);
   CHECK(json["kernel_cache"]["bytes"].get<int>() > 1000);
   CHECK(json["model_cache"]["files"] == 0);
+}
+
+TEST_CASE("info says that a cache is refused, and why") {
+  const Sandbox box;
+  const std::string cache = box.cache().string(), models = cache + "/models";
+  std::filesystem::create_directories(models);
+  test::write_text(box.cache() / "00000000000000000000000000000000.kernels", "planted");
+  const auto refusals = [&](const std::string& set = "") {
+    const auto json = Json::parse(box.program("scry info --json", "SCRY_ENZYME=off " + set).out);
+    const auto text = box.program("scry info", "SCRY_ENZYME=off " + set);
+    CHECK(text.exit_code == 0);
+    bool any = false;
+    for (const char* key : {"kernel_cache", "model_cache"}) {
+      const std::string refusal = json[key]["refusal"];
+      if (refusal.empty()) continue;
+      any = true;
+      CHECK(text.out.find("none: " + refusal) != std::string::npos);
+      CHECK(json[key]["files"] == 0);
+    }
+    CHECK((text.out.find("none: ") != std::string::npos) == any);
+    return std::pair<std::string, std::string>(json["kernel_cache"]["refusal"],
+                                               json["model_cache"]["refusal"]);
+  };
+  using Pair = std::pair<std::string, std::string>;
+  chmod(cache.c_str(), 0700);
+  chmod(models.c_str(), 0700);
+  CHECK(refusals() == Pair("", ""));
+
+  const std::string others = " is not used, as it can be written by others (mode 0777); ";
+  chmod(models.c_str(), 0777);
+  CHECK(refusals() == Pair("", models + others + "set SCRY_CACHE to another folder"));
+  chmod(cache.c_str(), 0777);
+  const std::string whole =
+      "the cache " + cache + others + "make it yours alone, or set SCRY_CACHE";
+  CHECK(refusals() == Pair(whole, whole));
+
+  chmod(cache.c_str(), 0700);
+  std::filesystem::remove(models);
+  CHECK(refusals() == Pair("", ""));  // it will be made
+  test::write_text(models, "a file");
+  CHECK(refusals().second == models +
+                                 " is not used, as it cannot be opened (Not a directory); set "
+                                 "SCRY_CACHE to another folder");
+  const std::string file = box.path("file").string();
+  test::write_text(file, "a file");
+  CHECK(refusals("SCRY_CACHE=" + file).first.starts_with("the cache " + file + " is not used"));
 }
 
 TEST_CASE("the version is printed by the command and by the option") {

@@ -1,6 +1,7 @@
 // Built programs on disk: who may put them there, what is run, what is removed.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "tests/catch.h"
@@ -159,6 +160,26 @@ TEST_CASE("without a cache a model is built for the one run, and nothing is left
     CHECK(fs::is_empty(box.path("tmp")));
   }
   CHECK_FALSE(fs::exists(box.cache()));
+}
+
+TEST_CASE("what a build that was killed left in TMPDIR is removed by a later one") {
+  const ModelBox box;
+  // A child of the shell that is gone by then; "scry-build" is what Scry calls its folders.
+  const auto left = box.run(
+      "sh -c 'mkdir tmp && process=$(sh -c \"echo \\$\\$\") && "
+      "mkdir tmp/scry-build-$process-abcdef tmp/scry-build-$process-recent tmp/scry-backup && "
+      "touch tmp/scry-build-$process-abcdef/program && "
+      "touch -d \"2 hours ago\" tmp/scry-build-$process-abcdef tmp/scry-backup'");
+  CAPTURE(left.err);
+  REQUIRE(left.exit_code == 0);
+  REQUIRE(box.program(kGraph, "SCRY_ENZYME=off TMPDIR=tmp").exit_code == 0);
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(box.path("tmp")))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  REQUIRE(names.size() == 2);
+  CHECK(names[0] == "scry-backup");
+  CHECK(names[1].ends_with("-recent"));
 }
 
 TEST_CASE("a cache that is no folder is told of in one line, and the command succeeds") {

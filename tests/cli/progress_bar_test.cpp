@@ -14,6 +14,12 @@ TEST_CASE("progress shows what is done, of how much, and how long it will take")
   CHECK(format(40, 40, 5) == "[==============================] 40 of 40 words");
 }
 
+TEST_CASE("progress of which the total is not known shows the part that is done, or no bar") {
+  CHECK(format_progress({.done = 10, .part = 0.25}, "words", 5) ==
+        "[=======                       ] 10 words, 15 s left");
+  CHECK(format_progress({.done = 10}, "words", 5) == "10 words");
+}
+
 TEST_CASE("progress of an epoch has its heading and details, and the time of the whole run") {
   const Progress progress{.done = 250,
                           .total = 500,

@@ -51,6 +51,7 @@ DifferentiatorChoice choose_differentiator() {
 struct FolderContent {
   std::string folder;
   uint64_t files = 0, bytes = 0;
+  std::string refusal = {};  ///< why it is not used, or empty
 };
 
 template <class Wanted>
@@ -84,21 +85,35 @@ CompilerChoice find_compiler() {
   }
 }
 
+/// A cache that is not used has nothing to count: what is there may be anybody's.
+struct Caches {
+  FolderContent kernels{default_cache_folder()}, models{models_folder()};
+
+  Caches() {
+    if (kernels.folder.empty()) return;
+    kernels.refusal = models.refusal = cache_refusal(kernels.folder);
+    if (!kernels.refusal.empty()) return;
+    kernels = survey(kernels.folder,
+                     [](const auto& entry) { return entry.path().extension() == ".kernels"; });
+    models.refusal = models_refusal();
+    if (!models.refusal.empty()) return;
+    models = survey(models.folder, [](const auto& entry) {
+      std::error_code error;
+      return (entry.status(error).permissions() & fs::perms::owner_exec) != fs::perms::none;
+    });
+  }
+};
+
 struct Info {
   DifferentiatorChoice differentiator = choose_differentiator();
-  FolderContent kernels = survey(default_cache_folder(), [](const auto& entry) {
-    return entry.path().extension() == ".kernels";
-  });
-  FolderContent models = survey(models_folder(), [](const auto& entry) {
-    std::error_code error;
-    return (entry.status(error).permissions() & fs::perms::owner_exec) != fs::perms::none;
-  });
+  Caches caches;
   CompilerChoice compiler = find_compiler();
 };
 
 std::string show_json(const Info& info) {
   const auto content = [](const FolderContent& c) {
-    return Json{{"folder", c.folder}, {"files", c.files}, {"bytes", c.bytes}};
+    return Json{
+        {"folder", c.folder}, {"files", c.files}, {"bytes", c.bytes}, {"refusal", c.refusal}};
   };
   const Json json{
       {"scry", version()},
@@ -109,8 +124,8 @@ std::string show_json(const Info& info) {
        {{"auto", info.differentiator.name},
         {"plugin", info.differentiator.plugin},
         {"reason", info.differentiator.reason}}},
-      {"kernel_cache", content(info.kernels)},
-      {"model_cache", content(info.models)},
+      {"kernel_cache", content(info.caches.kernels)},
+      {"model_cache", content(info.caches.models)},
       {"compiler",
        {{"path", info.compiler.path},
         {"version", info.compiler.version},
@@ -130,6 +145,7 @@ std::string show_text(const Info& info) {
   }
   const auto content = [](const FolderContent& c, const char* noun) {
     if (c.folder.empty()) return std::string("none: set SCRY_CACHE to a folder");
+    if (!c.refusal.empty()) return "none: " + c.refusal;
     return fmt::format("{}: {}, {}", c.folder, count_of(c.files, noun), format_bytes(c.bytes));
   };
   const CompilerChoice& compiler = info.compiler;
@@ -139,8 +155,8 @@ std::string show_text(const Info& info) {
   table.add({"CPU", fmt::format("{}: {}", host_cpu(), fmt::join(interesting_features(), " "))});
   table.add({"matrix kernels", gemm_isa()});
   table.add({"gradients by", gradients});
-  table.add({"kernel cache", content(info.kernels, "file")});
-  table.add({"model cache", content(info.models, "program")});
+  table.add({"kernel cache", content(info.caches.kernels, "file")});
+  table.add({"model cache", content(info.caches.models, "program")});
   table.add({"C++ compiler", compiler.problem.empty()
                                  ? fmt::format("{}: {}", compiler.path, compiler.version)
                                  : compiler.problem});

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/own_folder.h"
+#include "base/stale_files.h"
 #include "compiler/cache.h"
 #include "compiler/cache_prune.h"
 #include "tools/cli/compiler_log.h"
@@ -36,13 +37,19 @@ std::string identify(const std::string& path) {
                      fs::last_write_time(path, error).time_since_epoch().count());
 }
 
-/// A folder of this process alone, removed with all in it at the end of the scope.
+/// A folder of this process alone, removed with all in it at the end of the scope; or, if the
+/// process was killed, by a later build.
 class BuildFolder {
  public:
   BuildFolder() {
+    constexpr const char* kPrefix = "scry-build";
     std::error_code error;
-    path_ = (fs::temp_directory_path(error) / "scry-XXXXXX").string();
-    if (error || mkdtemp(path_.data()) == nullptr) {
+    const std::string place = fs::temp_directory_path(error).string();
+    if (!error) {
+      remove_stale_folders(place, kPrefix);  // of builds that were killed
+      path_ = make_temporary_folder(place, kPrefix);
+    }
+    if (path_.empty()) {
       throw Error(fmt::format("there is no room to build in ({}); set TMPDIR to another folder",
                               error ? error.message() : std::strerror(errno)));
     }
@@ -229,16 +236,26 @@ class ModelBuilder {
   std::string base_;
 };
 
+/// Why programs cannot be kept in a folder that was just opened, if there is one: in a line that
+/// says what to do.
+std::string refusal_of(const OwnFolder& models) {
+  std::string fault = models.refusal();
+  if (fault.empty() && !models.is_open() && errno != ENOENT)
+    fault = fmt::format("cannot be opened ({})", std::strerror(errno));
+  if (models.is_open() && models.is_noexec()) fault = "is mounted noexec";
+  if (fault.empty()) return "";
+  return fmt::format("{} is not used, as it {}; set SCRY_CACHE to another folder", models.path(),
+                     fault);
+}
+
 /// Not open, and said why, if programs cannot be kept there.
 OwnFolder open_models_folder() {
   const OwnFolder cache = OwnFolder::make(default_cache_folder());
   if (!cache.is_open()) return {};
   OwnFolder models = cache.inside("models", true);
-  std::string fault = models.refusal();
-  if (models.is_open() && models.is_noexec()) fault = "is mounted noexec";
-  if (fault.empty()) return models;
-  tell(fmt::format("scry: {} is not used, as it {}; set SCRY_CACHE to another folder",
-                   models.path(), fault));
+  const std::string refusal = refusal_of(models);
+  if (refusal.empty()) return models;
+  tell("scry: " + refusal);
   return {};
 }
 
@@ -247,6 +264,13 @@ OwnFolder open_models_folder() {
 std::string models_folder() {
   const std::string cache = default_cache_folder();
   return cache.empty() ? "" : (fs::path(cache) / "models").string();
+}
+
+std::string models_refusal() {
+  const OwnFolder cache(default_cache_folder());
+  if (!cache.is_open()) return "";
+  const OwnFolder models = cache.inside("models", false);
+  return refusal_of(models);
 }
 
 Descriptor build_model(const std::string& file, const BuildConf& conf) {

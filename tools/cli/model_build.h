@@ -19,6 +19,10 @@ class BuildError : public Error {
 /// The folder of built models, or empty if there is no cache folder.
 std::string models_folder();
 
+/// Why that folder is not used though the one that it is in may be, in a line that says what to do;
+/// empty if it is used, or would be if it were there.
+std::string models_refusal();
+
 /// The program of a model file, open to be run: built unless the cache has it, undamaged, for the
 /// same texts of the file and of all it includes, the same compiler, flags and libraries. Says on
 /// standard error that it builds. Where there is no cache that is ours alone and can be written and

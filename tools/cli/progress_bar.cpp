@@ -39,13 +39,16 @@ std::string format_time(double seconds) {
 std::string format_progress(const Progress& progress, const std::string& noun, double seconds,
                             size_t width) {
   const auto [done, total, heading, details, given_part] = progress;
-  const double filled = total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total);
-  const double part = std::isnan(given_part) ? filled : given_part;
+  const double counted = total == 0 ? NAN : static_cast<double>(done) / static_cast<double>(total);
+  const double part = std::isnan(given_part) ? counted : given_part;
+  const double filled = total == 0 ? part : counted;
   const std::string before = heading.empty() ? "" : heading + " ";
   const std::string count =
-      fmt::format(" {:>{}} of {} {}", done, std::to_string(total).size(), total, noun);
+      total == 0 ? fmt::format(" {} {}", done, noun)
+                 : fmt::format(" {:>{}} of {} {}", done, std::to_string(total).size(), total, noun);
   const std::string left =
       part > 0 && part < 1 ? fmt::format(", {} left", format_time(seconds * (1 / part - 1))) : "";
+  if (std::isnan(filled)) return before + count.substr(1);
   std::string text;
   size_t bar = 0;
   for (size_t first = 0; first <= details.size(); ++first) {
@@ -60,8 +63,7 @@ std::string format_progress(const Progress& progress, const std::string& noun, d
   return fmt::format("{}[{:=<{}}{: <{}}]{}", before, "", num_full, "", bar - num_full, text);
 }
 
-ProgressBar::ProgressBar(std::string noun, size_t total)
-    : noun_(std::move(noun)), total_(total), on_(is_terminal()) {}
+ProgressBar::ProgressBar(std::string noun) : noun_(std::move(noun)), on_(is_terminal()) {}
 
 bool ProgressBar::is_due() const {
   const Clock::time_point now = Clock::now();

@@ -10,10 +10,11 @@ namespace scry::cli {
 
 /// What a bar shows.
 struct Progress {
-  size_t done = 0, total = 0;
+  size_t done = 0, total = 0;             ///< the total is 0 if it is not known
   std::string heading = {};               ///< before the bar, such as "epoch 2/20"
   std::vector<std::string> details = {};  ///< after it; where there is little room the first go
-  /// Of all that there is to do, which says how long it will take; NaN: done / total.
+  /// Of all that there is to do, which says how long it will take; NaN: done / total. Where neither
+  /// is known, there is a count and no bar.
   double part = NAN;
 };
 
@@ -21,13 +22,12 @@ struct Progress {
 /// where standard error is no terminal.
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string noun, size_t total = 0);
+  explicit ProgressBar(std::string noun);
   ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   /// Whether show would write, so that what it shows need not be made in vain.
   bool is_due() const;
-  void show(size_t done) { show({.done = done, .total = total_}); }
   void show(const Progress& progress);
   /// Takes the line away, so that others can be written; the next show brings it back.
   void clear();
@@ -35,7 +35,6 @@ class ProgressBar {
  private:
   using Clock = std::chrono::steady_clock;
   std::string noun_;
-  size_t total_;
   bool on_;
   Clock::time_point start_ = Clock::now(), last_;
   bool shown_ = false;

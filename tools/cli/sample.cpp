@@ -25,6 +25,7 @@ namespace scry::cli {
 namespace {
 
 constexpr size_t kPart = 512;  // sequences held in memory at a time, at most
+constexpr size_t kShownErrors = 20;
 
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
@@ -73,10 +74,13 @@ class SampleCommand {
   }
 
   int run() {
-    const std::vector<InputLine> lines =
-        read_inputs(options_.input, program_.task, options_.constrained, format_);
-    tell_of_random(program_, options_.params, options_.sampling.seed);
     const bool as_table = options_.format == "table";
+    // A table's columns are as wide as a part of it needs, so how fast lines come must not matter.
+    const auto wait = as_table ? InputReader::Wait::kForAll : InputReader::Wait::kForSome;
+    InputReader reader(options_.input, program_.task, options_.constrained, format_);
+    std::vector<InputLine> lines;  // that are next
+    reader.fill(lines, kPart, wait);
+    tell_of_random(program_, options_.params, options_.sampling.seed);
     const size_t top = options_.top < 0    ? (as_table ? 3 : SIZE_MAX)
                        : options_.top == 0 ? SIZE_MAX
                                            : static_cast<size_t>(options_.top);
@@ -84,23 +88,26 @@ class SampleCommand {
     ResultStream output(options_.output);
     TextTable::Layout layout;
     SampleTotals totals;
-    ProgressBar bar("sequences", lines.size());
-    for (size_t first = 0, count = 0; first < lines.size(); first += count) {
-      count = count_part(std::span(lines).subspan(first));
-      options_.sampling.progress = [&](size_t done) { bar.show(first + done); };
-      const std::vector<SampleResult> results =
-          run_part(std::span(lines).subspan(first, count), first);
+    ProgressBar bar("sequences");
+    for (size_t first = 0, count = 0; !lines.empty(); first += count) {
+      count = count_part(lines);
+      options_.sampling.progress = [&](size_t done) {
+        bar.show({.done = first + done, .part = reader.part_of(first + done)});
+      };
+      const std::vector<SampleResult> results = run_part(std::span(lines).first(count), first);
       std::string text;
       if (as_table) text = result_table(results, program_.task, top, style, layout);
       for (const SampleResult& result : results) {
         totals.add(result);
-        if (!result.error.empty()) errors_.emplace_back(result.line->line, result.error);
+        note_error(result);
         if (!as_table)
           text += result_json(result, program_.task, options_.method, parameters_origin(), top,
                               options_.with_steps);
       }
       bar.clear();
       output.write(text);
+      lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(count));
+      reader.fill(lines, kPart, wait);
     }
     output.finish();
     report_errors();
@@ -108,7 +115,7 @@ class SampleCommand {
       tell_lines(
           format_totals(totals, seconds_, Workers(options_.sampling.threads).size(), Style(false)));
     }
-    return errors_.empty() ? 0 : 1;
+    return num_errors_ == 0 ? 0 : 1;
   }
 
  private:
@@ -228,21 +235,25 @@ class SampleCommand {
     }
   }
 
+  void note_error(const SampleResult& result) {
+    if (result.error.empty()) return;
+    if (++num_errors_ <= kShownErrors) errors_.emplace_back(result.line->line, result.error);
+  }
+
   void report_errors() const {
-    constexpr size_t kShown = 20;
     const std::string name = options_.input == "-" ? "standard input" : options_.input;
-    for (size_t i = 0; i < std::min(kShown, errors_.size()); ++i)
-      tell(fmt::format("{}:{}: {}", name, errors_[i].first, errors_[i].second));
-    if (errors_.size() > kShown)
-      tell(fmt::format("{}: {} more lines failed", name, errors_.size() - kShown));
+    for (const auto& [line, error] : errors_) tell(fmt::format("{}:{}: {}", name, line, error));
+    if (num_errors_ > errors_.size())
+      tell(fmt::format("{}: {} more lines failed", name, num_errors_ - errors_.size()));
   }
 
   SampleCommandOptions options_;
   FileFormat format_;
   Program program_;
   Parameters parameters_;
-  std::vector<std::pair<int, std::string>> errors_;  // by line
-  double seconds_ = 0;                               // of sampling or searching
+  std::vector<std::pair<int, std::string>> errors_;  // the first, by line
+  size_t num_errors_ = 0;
+  double seconds_ = 0;  // of sampling or searching
 };
 
 }  // namespace

@@ -9,19 +9,46 @@ using namespace scry;
 
 namespace {
 
-/// "a b/X Y@3" for each sequence: symbols, tags and line; or its error.
+/// "a b/X Y@3": symbols, tags and line; or its error.
+std::string shown(const RawSequence& raw) {
+  if (!raw.error.empty()) return fmt::format("{}@{}", raw.error, raw.line);
+  if (raw.has_tags && raw.in_columns) CHECK(raw.symbols.size() == raw.tags.size());
+  for (const auto& [words, text] :
+       {std::pair(&raw.symbols, raw.symbols_text), {&raw.tags, raw.tags_text}}) {
+    for (const RawSequence::Word& word : *words) CHECK(text.find(word.text) != std::string::npos);
+  }
+  return fmt::format("{}/{}@{}", raw.symbols_text, raw.tags_text, raw.line);
+}
+
+/// What SequenceCutter finds in a text that comes in pieces of `size` bytes, and an error at its
+/// end.
+std::vector<std::string> cut(const std::string& text, size_t size, TagColumn tags,
+                             const FileFormat& format) {
+  std::vector<std::string> found;
+  SequenceCutter cutter("f", format, tags,
+                        [&](const RawSequence& raw) { found.push_back(shown(raw)); });
+  try {
+    for (size_t at = 0; at < text.size(); at += size) {
+      const std::string piece = text.substr(at, size);  // gone after the call
+      cutter.add(piece);
+    }
+    cutter.finish();
+  } catch (const DataError& error) {
+    found.emplace_back(error.what());
+  }
+  return found;
+}
+
+/// Of all sequences of a file.
 std::vector<std::string> read(const std::string& text, TagColumn tags = TagColumn::kNeeded,
                               const FileFormat& format = {}) {
   const test::TempFolder folder;
+  const std::vector<std::string> whole = cut(text, text.size() + 1, tags, format);
+  for (size_t size : {1, 3, 8}) CHECK(cut(text, size, tags, format) == whole);
   std::vector<std::string> found;
-  read_sequences(
-      read_text_file(folder.write("f", text)), format, tags, [&](const RawSequence& raw) {
-        found.push_back(raw.error.empty()
-                            ? fmt::format("{}/{}@{}", raw.symbols_text, raw.tags_text, raw.line)
-                            : fmt::format("{}@{}", raw.error, raw.line));
-        if (raw.error.empty() && raw.has_tags && raw.in_columns)
-          CHECK(raw.symbols.size() == raw.tags.size());
-      });
+  read_sequences(folder.write("f", text), format, tags,
+                 [&](const RawSequence& raw) { found.push_back(shown(raw)); });
+  CHECK(found == whole);
   return found;
 }
 
@@ -131,4 +158,27 @@ TEST_CASE("a file without a sequence is an error") {
     CHECK(refusal(text) == "there is no example in it");
     CHECK(refusal(text, kOptional, kConll) == "there is no example in it");
   }
+}
+
+TEST_CASE("sequences are given as soon as the layout can be told, whatever may follow") {
+  // How many are given before the end of a file that starts so.
+  const auto num_early = [](const std::string& start, const FileFormat& format = {}) {
+    size_t count = 0;
+    SequenceCutter cutter("f", format, kOptional, [&](const RawSequence&) { ++count; });
+    cutter.add(start);
+    return count;
+  };
+  CHECK(num_early("a b\tX Y\n") == 1);
+  CHECK(num_early("a b\tX Y\nc\tZ\nd e") == 2);
+  CHECK(num_early("a\tX\na b\tX Y\n") == 2);
+  CHECK(num_early("a b\nc\n") == 2);
+  CHECK(num_early("a b\nc\tX\n") == 2);
+  CHECK(num_early("a\tb\tc\nd\te\n") == 2);
+  // These may be columns yet.
+  CHECK(num_early("a b\nc d\n") == 0);
+  CHECK(num_early("a\tX\nb\tY\n\nc\tX\n") == 0);
+  CHECK(num_early("# a\n-DOCSTART- b c\na b\n# d e f\n") == 0);
+  // What is said need not be found out; columns end with a blank line.
+  CHECK(num_early("a b\nc d\n", kLines) == 2);
+  CHECK(num_early("# a\na\tX\nb\tY\n\nc\tX\n", kConll) == 1);
 }

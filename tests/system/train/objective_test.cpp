@@ -15,6 +15,7 @@
 #include "tests/support/lessons.h"
 #include "tests/support/run_kernel.h"
 #include "tests/support/small_models.h"
+#include "tests/support/under_sanitizer.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -199,7 +200,7 @@ TEST_CASE("the enumerated gradients of both divergences equal finite differences
 // Of 16 projections one in a thousand is beyond 4 standard errors by chance, of some 300 elements
 // one in 5000 beyond 5.
 TEST_CASE("the estimate of the exclusive gradient is unbiased, and the baseline calms it") {
-  constexpr int kDraws = 1500, kCopies = 8, kParticles = 4;
+  constexpr int kDraws = kUnderSanitizer ? 300 : 1500, kCopies = 8, kParticles = 4;
   for (const Differentiator differentiator : differentiators()) {
     for (Problem& problem : problems(differentiator)) {
       const Vector exact = flatten(
@@ -246,7 +247,7 @@ double inclusive_scatter(Problem& problem, const Vector& exact) {
 }
 
 TEST_CASE("the estimate of the inclusive gradient converges to the exact one as M grows") {
-  constexpr int kDraws = 400, kCopies = 2;
+  constexpr int kDraws = kUnderSanitizer ? 100 : 400, kCopies = 2;
   for (const Differentiator differentiator : differentiators()) {
     for (Problem& problem : problems(differentiator)) {
       const Vector exact = flatten(
@@ -264,8 +265,11 @@ TEST_CASE("the estimate of the inclusive gradient converges to the exact one as 
                           << ": error " << error << ", expected " << expected << ", gradient "
                           << norm(exact));
         // The mean of 400 squared errors has a relative standard error of at most √(2/400) = 7 %,
-        // so its root one of 3.5 %, where one direction has it all; 256 particles add a bias.
-        CHECK(std::abs(error / expected - 1) < (particles == 256 ? 0.25 : 0.14));
+        // so its root one of 3.5 %, where one direction has it all; 256 particles add a bias. That
+        // of 100 has twice the standard error.
+        CHECK(std::abs(error / expected - 1) < (kUnderSanitizer    ? 0.28
+                                                : particles == 256 ? 0.25
+                                                                   : 0.14));
       }
     }
   }

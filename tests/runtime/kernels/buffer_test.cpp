@@ -1,0 +1,66 @@
+#include "runtime/kernels/buffer.h"
+
+#include "tests/catch.h"
+
+using namespace scry;
+
+namespace {
+
+/// "1 2 3": the bytes as numbers.
+std::string shown(const AlignedBytes& bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    text += (i == 0 ? "" : " ") + std::to_string(std::to_integer<int>(bytes.data()[i]));
+  return text;
+}
+
+AlignedBytes counted(size_t size) {
+  AlignedBytes bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes.data()[i] = static_cast<std::byte>(i + 1);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("bytes are zero where they are new, and stay where they are not") {
+  AlignedBytes bytes;
+  CHECK(bytes.empty());
+  CHECK(bytes.data() == nullptr);
+  bytes.clear();
+  bytes.grow(0);
+  bytes = counted(3);
+  CHECK(reinterpret_cast<uintptr_t>(bytes.data()) % 64 == 0);
+  bytes.grow(5);
+  CHECK(shown(bytes) == "1 2 3 0 0");
+  bytes.grow(2);
+  CHECK(shown(bytes) == "1 2 3 0 0");
+  bytes.data()[4] = std::byte{9};
+  bytes.reset(2);
+  CHECK(shown(bytes) == "0 0");
+  bytes.grow(6);
+  CHECK(shown(bytes) == "0 0 0 0 0 0");
+  bytes = counted(2);
+  bytes.clear();
+  CHECK(shown(bytes) == "0 0");
+}
+
+TEST_CASE("bytes are copied and moved as values") {
+  AlignedBytes first = counted(3);
+  AlignedBytes second = first;
+  second.data()[0] = std::byte{7};
+  CHECK(shown(first) == "1 2 3");
+  CHECK(shown(second) == "7 2 3");
+  second = counted(2);
+  second = first;
+  CHECK(shown(second) == "1 2 3");
+  first = AlignedBytes(std::move(second));
+  CHECK(shown(first) == "1 2 3");
+  CHECK(second.empty());  // NOLINT: it is as new
+  second.grow(1);
+  CHECK(shown(second) == "0");
+  const AlignedBytes& same = first;
+  first = same;
+  CHECK(shown(first) == "1 2 3");
+  first = AlignedBytes();
+  CHECK(first.empty());
+}
