@@ -47,19 +47,17 @@ bool is_position(const Node& node) {
 Axes infer_axes(Op op, std::span<const Axes> in, const Attr& attr) {
   Axes axes;
   for (Axes a : in) axes = axes | a;
-  switch (op) {
-    case Op::kInput:
-    case Op::kSumAxes:
-    case Op::kScatter:
-    case Op::kMatMulSum:
-      return attr.axes;
-    case Op::kCandidates:
-      return axes.without_tag();
-    case Op::kAtTag:
+  switch (info(op).axes) {
+    case AxesRule::kWithTag:
       return axes | Axes::tag();
-    default:
-      return axes;
+    case AxesRule::kWithoutTag:
+      return axes.without_tag();
+    case AxesRule::kNamed:
+      return attr.axes;
+    case AxesRule::kOperands:
+      break;
   }
+  return axes;
 }
 
 NodeId Graph::add(Op op, std::vector<NodeId> in, Attr attr, Where where) {

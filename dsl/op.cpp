@@ -10,7 +10,7 @@ namespace scry {
 namespace {
 
 constexpr std::array<OpInfo, kNumOps> kOps{{
-    {"input", OpClass::kLeaf, 0, "a value given at run time"},
+    {"input", OpClass::kLeaf, 0, "a value given at run time", AxesRule::kNamed},
     {"param", OpClass::kLeaf, 0, "a trained parameter"},
     {"const", OpClass::kLeaf, 0, "a fixed table"},
     {"scan", OpClass::kLeaf, 0, "the output at this position of a recurrence over all of x"},
@@ -51,11 +51,11 @@ constexpr std::array<OpInfo, kNumOps> kOps{{
     {"element", OpClass::kIndexing, 2, "a_i, likewise"},
     {"update_row", OpClass::kIndexing, 3, "A, with row i replaced by v, likewise"},
     {"one_hot", OpClass::kIndexing, 1, "the unit vector e_i"},
-    {"candidates", OpClass::kAxes, 1, "a for every tag, one row each"},
-    {"at_tag", OpClass::kAxes, 1, "row y_t of A"},
-    {"sum_axes", OpClass::kAxes, 1, "the sum over all axes but those named"},
-    {"scatter", OpClass::kAxes, 2, "Σ e_i aᵀ over all axes but those named"},
-    {"matmul_sum", OpClass::kAxes, 2, "Σ Aᵀ B over all axes but those named"},
+    {"candidates", OpClass::kAxes, 1, "a for every tag, one row each", AxesRule::kWithoutTag},
+    {"at_tag", OpClass::kAxes, 1, "row y_t of A", AxesRule::kWithTag},
+    {"sum_axes", OpClass::kAxes, 1, "the sum over all axes but those named", AxesRule::kNamed},
+    {"scatter", OpClass::kAxes, 2, "Σ e_i aᵀ over all axes but those named", AxesRule::kNamed},
+    {"matmul_sum", OpClass::kAxes, 2, "Σ Aᵀ B over all axes but those named", AxesRule::kNamed},
 }};
 
 /// Every dimension is positive or T.
