@@ -89,12 +89,19 @@ enum class AxesRule : uint8_t {
   kNamed,       ///< what its attribute `axes` says
 };
 
+struct Attr;
+class TypeRule;  // operands and attributes; dsl/type_rule.h
+
 struct OpInfo {
   const char* name;
   OpClass cls;
   int arity;  ///< -1: any number
   const char* formula;
+  Type (*type)(const TypeRule& rule);
   AxesRule axes = AxesRule::kOperands;
+  /// What a dump shows of attributes that the type does not tell. Graphs with the same dump share
+  /// code in the cache. Null: nothing.
+  std::string (*attributes)(const Attr& attr) = nullptr;
 };
 const OpInfo& info(Op op);
 
