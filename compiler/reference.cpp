@@ -108,13 +108,12 @@ class Evaluator {
     const Node& node = graph_[id];
     const Shape& shape = node.type.shape;
     const NodeEvaluation x(*this, node, at);
+    const auto value = row(node.op).value;
+    const bool sums = sums_axes(node.op);
     double* y = &values_[static_cast<size_t>(id)][offset(node.axes, shape, at)];
-    for (int i = 0; i < x.dim(shape.rows()); ++i) {
-      for (int j = 0; j < x.dim(shape.last()); ++j) {
-        double& element = y[i * allocated(shape.last()) + j];
-        const double value = row(node.op).value(x, i, j);
-        element = sums_axes(node.op) ? element + value : value;
-      }
+    const int rows = dim(shape.rows(), at), columns = dim(shape.last(), at);
+    for (int i = 0; i < rows; ++i, y += allocated(shape.last())) {
+      for (int j = 0; j < columns; ++j) y[j] = sums ? y[j] + value(x, i, j) : value(x, i, j);
     }
   }
 

@@ -107,7 +107,8 @@ const OpInfo& info(Op op);
 
 /// The operation sums over the axes that its operands have and its result has not.
 inline bool sums_axes(Op op) {
-  return info(op).axes == AxesRule::kNamed && info(op).cls != OpClass::kLeaf;
+  const OpInfo& row = info(op);
+  return row.axes == AxesRule::kNamed && row.cls != OpClass::kLeaf;
 }
 
 struct ParamInfo;
