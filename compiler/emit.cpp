@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 
-#include "compiler/loop_emitter.h"
-#include "compiler/math_emitter.h"
+#include "compiler/emission.h"
 #include "compiler/op_table.h"
 #include "compiler/product_emitter.h"
 
@@ -35,10 +33,11 @@ class FunctionEmitter {
   }
 
   llvm::Function* run() {
-    ProductEmitter products(f_, graph_, [this](NodeId id) { return base_pointer(id); });
     for (const Region& region : schedule_.regions) {
       if (region.product >= 0) {
-        products.emit(region.product);
+        ProductEmitter product(f_, graph_, region.product,
+                               [this](NodeId id) { return base_pointer(id); });
+        row(graph_[region.product].op).product(product);
       } else {
         f_.over_axes(region.axes, [&] {
           for (const Group& group : region.groups) emit_group(group);
@@ -94,8 +93,7 @@ class FunctionEmitter {
   Value* integer(NodeId id) {
     return b_.CreateSExt(value(id, f_.i64(0), f_.i64(0)), b_.getInt64Ty());
   }
-  /// The node as an index among `count`: clamped to [0, T) if they are T and it is not known to be
-  /// there. Indices among other counts were found to be in range by their types.
+  /// As Emission::index.
   Value* index(NodeId id, int count) {
     Value* i = integer(id);
     if (count != kLength || is_position(graph_[id])) return i;
@@ -115,96 +113,87 @@ class FunctionEmitter {
     if (n.op == Op::kInput && n.attr.name == "y" && n.axes == Axes::tag())
       return b_.CreateTrunc(f_.tag, b_.getInt32Ty());
     llvm::Type* type = type_of(n.type);
-    Value* address = f_.element_address(base_pointer(id), type, n.axes, n.type.shape, i, j);
-    return schedule_.storage[at(id)] == Storage::kLeaf ? f_.load_fixed(type, address)
-                                                       : b_.CreateLoad(type, address);
+    Value* from = address(id, i, j);
+    return schedule_.storage[at(id)] == Storage::kLeaf ? f_.load_fixed(type, from)
+                                                       : b_.CreateLoad(type, from);
   }
   Value* compute(NodeId id, Value* i, Value* j) {
-    const Node& n = graph_[id];
-    switch (n.op) {
-      case Op::kTranspose:
-        return value(n.in[0], j, i);
-      case Op::kReshape:
-        return reshaped(n, i, j);
-      case Op::kCandidates: {  // row i is the value at tag i
-        Value* outer = std::exchange(f_.tag, i);
-        Value* result = flat(n.in[0], j);
-        f_.tag = outer;
-        return result;
-      }
-      case Op::kAtTag:
-        return value(n.in[0], f_.tag, j);
-      case Op::kSlice: {
-        Value* start = f_.i64(n.attr.i);
-        const bool down = n.type.shape.rank() == 2 && n.attr.axis == 0;
-        return down ? value(n.in[0], f_.sum(i, start), j) : value(n.in[0], i, f_.sum(j, start));
-      }
-      case Op::kRow:
-        return value(n.in[0], index(n.in[1], count_of_rows(n)), j);
-      case Op::kElement:
-        return value(n.in[0], f_.i64(0), index(n.in[1], count_of_rows(n)));
-      case Op::kUpdateRow:
-        return b_.CreateSelect(b_.CreateICmpEQ(i, index(n.in[1], count_of_rows(n))),
-                               value(n.in[2], f_.i64(0), j), value(n.in[0], i, j));
-      case Op::kOneHot:
-        return b_.CreateSelect(b_.CreateICmpEQ(j, integer(n.in[0])), math_.number(1),
-                               math_.number(0));
-      default: {
-        std::vector<Value*> operands;
-        for (NodeId in : n.in) operands.push_back(value(in, i, j));
-        return row(n.op).emit(math_, operands.data());
-      }
-    }
+    NodeEmission e(*this, id);
+    return row(graph_[id].op).element(e, i, j);
   }
-  int count_of_rows(const Node& n) const { return graph_[n.in[0]].type.shape[0]; }
   /// Element k of the node's elements in order.
   Value* flat(NodeId id, Value* k) {
     const Shape& shape = graph_[id].type.shape;
     if (shape.rank() < 2) return value(id, f_.i64(0), k);
     Value* width = f_.allocated(shape[1]);
-    return value(id, b_.CreateUDiv(k, width), b_.CreateURem(k, width));
+    Value* j = b_.CreateURem(k, width);
+    return value(id, b_.CreateUDiv(k, width), j);
   }
-  Value* reshaped(const Node& n, Value* i, Value* j) {
-    if (n.type.shape.rank() < 2) return flat(n.in[0], j);
-    return flat(n.in[0], f_.sum(f_.product(i, f_.allocated(n.type.shape[1])), j));
-  }
+
+  /// What the node's row sees.
+  class NodeEmission final : public Emission {
+   public:
+    NodeEmission(FunctionEmitter& emitter, NodeId id)
+        : Emission(emitter.graph_, emitter.graph_[id], emitter.f_, emitter.math_),
+          emitter_(emitter),
+          id_(id) {}
+    Value value(size_t operand, Value i, Value j) override {
+      return emitter_.value(node.in[operand], i, j);
+    }
+    Value flat(size_t operand, Value k) override { return emitter_.flat(node.in[operand], k); }
+    Value index(size_t operand, int count) override {
+      return emitter_.index(node.in[operand], count);
+    }
+    void store(Value i, Value j, Value element) override { emitter_.store(id_, i, j, element); }
+    void add(Value i, Value j, Value amount) override {
+      emitter_.add_to(emitter_.address(id_, i, j), amount);
+    }
+    void reduce(double start, Combine combine) override { emitter_.reduce(id_, start, combine); }
+
+   private:
+    FunctionEmitter& emitter_;
+    NodeId id_;
+  };
 
   // -- Groups -----------------------------------------------------------------------------------
 
-  void store(NodeId id, Value* i, Value* j, Value* result) {
+  Value* address(NodeId id, Value* i, Value* j) {
     const Node& n = graph_[id];
-    llvm::Type* type = type_of(n.type);
-    b_.CreateStore(result, f_.element_address(base_pointer(id), type, n.axes, n.type.shape, i, j));
+    return f_.element_address(base_pointer(id), type_of(n.type), n.axes, n.type.shape, i, j);
   }
-  void add_to(Value* address, Value* amount) {
-    b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(amount->getType(), address), amount), address);
+  void store(NodeId id, Value* i, Value* j, Value* result) {
+    b_.CreateStore(result, address(id, i, j));
+  }
+  void add_to(Value* to, Value* amount) {
+    b_.CreateStore(b_.CreateFAdd(b_.CreateLoad(amount->getType(), to), amount), to);
   }
 
   void emit_group(const Group& group) {
     switch (group.kind) {
       case Group::Kind::kMap:
         return emit_map(group);
-      case Group::Kind::kReduce:
-        return emit_reduction(group.nodes[0]);
-      case Group::Kind::kConcat:
-        return emit_concat(group.nodes[0]);
-      case Group::Kind::kAccumulate:
-        return emit_accumulation(group.nodes[0]);
+      case Group::Kind::kBlock: {
+        NodeEmission e(*this, group.nodes[0]);
+        return row(graph_[group.nodes[0]].op).block(e);
+      }
       case Group::Kind::kStore:
-        f_.over_elements(group.shape, [&](Value* i, Value* j) {
-          const GraphOutput& output = schedule_.outputs[static_cast<size_t>(group.output)];
-          const Node& n = graph_[output.node];
-          Value* result = value(output.node, i, j);
-          Value* base = f_.slot(schedule_.output_slot[static_cast<size_t>(group.output)]);
-          Value* address =
-              f_.element_address(base, result->getType(), output.axes, n.type.shape, i, j);
-          if (output.accumulate) {
-            add_to(address, result);
-          } else {
-            b_.CreateStore(result, address);
-          }
-        });
+        return emit_output(group);
     }
+  }
+
+  void emit_output(const Group& group) {
+    f_.over_elements(group.shape, [&](Value* i, Value* j) {
+      const GraphOutput& output = schedule_.outputs[static_cast<size_t>(group.output)];
+      Value* result = value(output.node, i, j);
+      Value* base = f_.slot(schedule_.output_slot[static_cast<size_t>(group.output)]);
+      Value* to = f_.element_address(base, result->getType(), output.axes,
+                                     graph_[output.node].type.shape, i, j);
+      if (output.accumulate) {
+        add_to(to, result);
+      } else {
+        b_.CreateStore(result, to);
+      }
+    });
   }
 
   void emit_map(const Group& group) {
@@ -216,36 +205,24 @@ class FunctionEmitter {
         if (graph_[id].op != Op::kStopGradient) scopes_.back()[key(id, i, j)] = result;
       }
     };
-    const auto is_transpose = [&](NodeId id) { return graph_[id].op == Op::kTranspose; };
-    if (active_.empty() || !std::all_of(group.nodes.begin(), group.nodes.end(), is_transpose)) {
+    const auto by_columns = [&](NodeId id) { return row(graph_[id].op).by_columns; };
+    if (active_.empty() || !std::all_of(group.nodes.begin(), group.nodes.end(), by_columns)) {
       return f_.over_elements(group.shape, element);
     }
-    // For Enzyme, along the operand's rows: its reverse then adds to the operand's shadow in order.
     f_.for_each(f_.dim(group.shape[1]), LoopEmitter::Loop::kElement, [&](Value* j) {
       f_.for_each(f_.dim(group.shape[0]), LoopEmitter::Loop::kElement,
                   [&](Value* i) { element(i, j); });
     });
   }
 
-  /// Σ and max over the last dimension. Reassociation lets them vectorise; the order depends on the
-  /// size alone.
-  void emit_reduction(NodeId id) {
+  /// Folds the last dimension of the node's operand into its elements.
+  void reduce(NodeId id, double start, Emission::Combine combine) {
     const Node& n = graph_[id];
     const Shape& in = graph_[n.in[0]].type.shape;
-    const bool is_sum = n.op == Op::kSum;
     const auto reduce_row = [&](Value* i) {
-      Value* init = math_.number(is_sum ? 0 : -std::numeric_limits<double>::infinity());
-      Value* total = f_.loop(f_.dim(in.last()), LoopEmitter::Loop::kElement, init,
-                             [&](Value* j, Value* acc) -> Value* {
-                               Value* element = value(n.in[0], i, j);
-                               llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
-                               llvm::FastMathFlags flags = b_.getFastMathFlags();
-                               flags.setAllowReassoc(true);
-                               if (!is_sum) flags.setNoSignedZeros(true), flags.setNoNaNs(true);
-                               b_.setFastMathFlags(flags);
-                               if (is_sum) return b_.CreateFAdd(acc, element);
-                               return b_.CreateSelect(b_.CreateFCmpOGT(element, acc), element, acc);
-                             });
+      Value* total = f_.loop(
+          f_.dim(in.last()), LoopEmitter::Loop::kElement, math_.number(start),
+          [&](Value* j, Value* so_far) { return (math_.*combine)(so_far, value(n.in[0], i, j)); });
       if (!active_.empty() && !active_[at(id)]) mark_inactive(total);
       const bool keeps = n.attr.i != 0;
       store(id, i, keeps ? f_.i64(0) : i, total);
@@ -267,34 +244,6 @@ class FunctionEmitter {
       instruction->setMetadata("enzyme_inactive", mark);
       chain.insert(chain.end(), instruction->op_begin(), instruction->op_end());
     }
-  }
-
-  void emit_concat(NodeId id) {
-    const Node& n = graph_[id];
-    const bool down = n.type.shape.rank() == 2 && n.attr.axis == 0;
-    int64_t from = 0;
-    for (NodeId part : n.in) {
-      const Shape& shape = graph_[part].type.shape;
-      f_.over_elements(shape, [&](Value* i, Value* j) {
-        Value* element = value(part, i, j);
-        store(id, down ? f_.sum(i, f_.i64(from)) : i, down ? j : f_.sum(j, f_.i64(from)), element);
-      });
-      from += down ? shape[0] : shape.last();
-    }
-  }
-
-  /// Adds to the block that the current index belongs to.
-  void emit_accumulation(NodeId id) {
-    const Node& n = graph_[id];
-    const Shape& shape = graph_[n.in[0]].type.shape;
-    f_.over_elements(shape, [&](Value* i, Value* j) {
-      Value* amount = value(n.in[0], i, j);
-      const Shape& target = n.type.shape;
-      const bool scatter = n.op == Op::kScatter;
-      Value* to_i = scatter ? index(n.in[1], target[0]) : i;
-      Value* to_j = scatter && target.rank() == 1 ? to_i : j;
-      add_to(f_.element_address(base_pointer(id), f_.real(), n.axes, target, to_i, to_j), amount);
-    });
   }
 
   const Graph& graph_;

@@ -179,13 +179,28 @@ MathEmitter::Value MathEmitter::if_greater(Value a, Value b, Value then, Value o
   return b_.CreateSelect(greater, then, otherwise);
 }
 MathEmitter::Value MathEmitter::if_equal(Value a, Value b, Value then, Value otherwise) {
-  return b_.CreateSelect(b_.CreateFCmpOEQ(a, b), then, otherwise);
+  Value equal = is_int(a) ? b_.CreateICmpEQ(a, b) : b_.CreateFCmpOEQ(a, b);
+  return b_.CreateSelect(equal, then, otherwise);
 }
 MathEmitter::Value MathEmitter::select(Value condition, Value then, Value otherwise) {
   return b_.CreateSelect(b_.CreateIsNotNull(condition), then, otherwise);
 }
 MathEmitter::Value MathEmitter::abs(Value a) {
   return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+}
+MathEmitter::Value MathEmitter::add_in_any_order(Value total, Value a) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  llvm::FastMathFlags flags = b_.getFastMathFlags();
+  flags.setAllowReassoc(true);
+  b_.setFastMathFlags(flags);
+  return b_.CreateFAdd(total, a);
+}
+MathEmitter::Value MathEmitter::max_in_any_order(Value largest, Value a) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+  llvm::FastMathFlags flags = b_.getFastMathFlags();
+  flags.setAllowReassoc(true), flags.setNoSignedZeros(true), flags.setNoNaNs(true);
+  b_.setFastMathFlags(flags);
+  return if_greater(a, largest, a, largest);
 }
 MathEmitter::Value MathEmitter::to_real(Value integer) { return b_.CreateSIToFP(integer, real_); }
 MathEmitter::Value MathEmitter::int_div(Value a, Value b) { return b_.CreateSDiv(a, b); }

@@ -1,4 +1,4 @@
-// Scalar arithmetic in LLVM IR, as the rows of op_table.cpp use it. (Of LLVM only names.)
+// Scalar arithmetic in LLVM IR, as the rows of the op table use it. (Of LLVM only names.)
 #pragma once
 
 namespace llvm {
@@ -32,11 +32,14 @@ class MathEmitter {
   Value max(Value a, Value b);
   /// a > b ? then : otherwise.
   Value if_greater(Value a, Value b, Value then, Value otherwise);
-  /// a = b ? then : otherwise, for reals.
+  /// a = b ? then : otherwise.
   Value if_equal(Value a, Value b, Value then, Value otherwise);
   /// condition ≠ 0 ? then : otherwise, for an integer condition.
   Value select(Value condition, Value then, Value otherwise);
   Value abs(Value a);
+  // For reductions: reassociation lets their loops vectorise; the order depends on the size alone.
+  Value add_in_any_order(Value total, Value a);
+  Value max_in_any_order(Value largest, Value a);
   Value to_real(Value integer);
   // Integers (32 bits).
   Value int_div(Value a, Value b);

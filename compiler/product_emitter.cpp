@@ -20,19 +20,27 @@ void describe_gemm(llvm::Function& f) {
   }
 }
 
+ProductEmitter::Matrix matrix(const Graph& graph, NodeId id) {
+  return {base_of_view(graph, id), graph[id].type.shape, graph[id].axes};
+}
+
 }  // namespace
 
-ProductEmitter::Matrix ProductEmitter::matrix(NodeId id) const {
-  return {base_of_view(graph_, id), graph_[id].type.shape, graph_[id].axes};
+ProductEmitter::ProductEmitter(LoopEmitter& function, const Graph& graph, NodeId id,
+                               std::function<Value(NodeId)> base_pointer)
+    : node(graph[id]),
+      a(matrix(graph, node.in[0])),
+      b(matrix(graph, node.in[1])),
+      c{id, node.type.shape, node.axes},
+      f_(function),
+      base_pointer_(std::move(base_pointer)) {}
+
+ProductEmitter::Value ProductEmitter::pointer(const Matrix& matrix) {
+  return f_.builder().CreateInBoundsGEP(f_.real(), base_pointer_(matrix.base),
+                                        f_.block_offset(matrix.axes, matrix.shape));
 }
 
-ProductEmitter::Value ProductEmitter::pointer(const Matrix& m) {
-  return f_.builder().CreateInBoundsGEP(f_.real(), base_pointer_(m.base),
-                                        f_.block_offset(m.axes, m.shape));
-}
-
-void ProductEmitter::call_gemm(bool ta, bool tb, Value m, Value n, Value k, const Matrix& a,
-                               const Matrix& b, double beta, const Matrix& c) {
+void ProductEmitter::call_gemm(const Product& product, Value m, Value n, Value k) {
   llvm::IRBuilderBase& ir = f_.builder();
   llvm::Type *word = ir.getInt32Ty(), *address = ir.getPtrTy(), *real = f_.real();
   auto* type = llvm::FunctionType::get(
@@ -47,42 +55,26 @@ void ProductEmitter::call_gemm(bool ta, bool tb, Value m, Value n, Value k, cons
   const auto transposed = [&](bool t) { return ir.getInt32(t ? 112 : 111); };
   const auto number = [&](double v) { return llvm::ConstantFP::get(real, v); };
   // Column-major Cᵀ = BᵀAᵀ: where Enzyme keeps copies of operands, it gets row-major ones wrong.
-  ir.CreateCall(callee, {ir.getInt32(102), transposed(tb), transposed(ta), i32(n), i32(m), i32(k),
-                         number(1), pointer(b), leading(b), pointer(a), leading(a), number(beta),
-                         pointer(c), leading(c)});
+  ir.CreateCall(callee, {ir.getInt32(102), transposed(product.tb), transposed(product.ta), i32(n),
+                         i32(m), i32(k), number(1), pointer(b), leading(b), pointer(a), leading(a),
+                         number(product.beta), pointer(c), leading(c)});
 }
 
-void ProductEmitter::emit(NodeId id) {
-  const Node& n = graph_[id];
-  if (n.op == Op::kMatMulSum) return emit_sum(id);
-  const bool ta = n.attr.i != 0, tb = n.attr.j != 0;
-  const Matrix a = matrix(n.in[0]), b = matrix(n.in[1]), c{id, n.type.shape, n.axes};
-  const auto multiply = [&](Value repeat) {
-    call_gemm(ta, tb, f_.product(repeat, f_.dim(c.shape.rows())), f_.dim(c.shape.last()),
-              f_.dim(ta ? a.shape.rows() : a.shape.last()), a, b, 0, c);
+void ProductEmitter::multiply(const Product& product) {
+  const bool rows_are_stacked = product.stacked == Product::Stacked::kRows;
+  const auto call = [&](Value num_blocks) {
+    Value k = f_.dim(product.ta ? a.shape.rows() : a.shape.last());
+    if (!rows_are_stacked) k = f_.product(num_blocks, k);
+    Value n = f_.dim(c.shape.last());
+    Value m = f_.dim(c.shape.rows());
+    if (rows_are_stacked) m = f_.product(num_blocks, m);
+    call_gemm(product, m, n, k);
   };
-  // One product for all indices where the right factor is the same and the left ones are stacked.
-  if (b.axes.empty() && a.axes == c.axes && !ta && a.shape.is_static()) {
-    Value all = f_.count(c.axes);
-    f_.at_first_index(all, [&] { multiply(all); });
+  if (product.at_once) {
+    Value all = f_.count(product.over);
+    f_.at_first_index(all, [&] { call(all); });
   } else {
-    f_.over_axes(c.axes, [&] { multiply(f_.i64(1)); });
-  }
-}
-
-/// Σ AᵀB over the axes that the result lacks, added to its buffer.
-void ProductEmitter::emit_sum(NodeId id) {
-  const Node& n = graph_[id];
-  const Matrix a = matrix(n.in[0]), b = matrix(n.in[1]), c{id, n.type.shape, n.axes};
-  const auto multiply = [&](Value repeat) {
-    call_gemm(true, false, f_.dim(c.shape.rows()), f_.dim(c.shape.last()),
-              f_.product(repeat, f_.dim(a.shape.rows())), a, b, 1, c);
-  };
-  if (n.axes.empty() && a.axes == b.axes && a.shape.is_static() && b.shape.is_static()) {
-    Value all = f_.count(a.axes);
-    f_.at_first_index(all, [&] { multiply(all); });
-  } else {
-    f_.over_axes(a.axes | b.axes, [&] { multiply(f_.i64(1)); });
+    f_.over_axes(product.over, [&] { call(f_.i64(1)); });
   }
 }
 

@@ -5,35 +5,15 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/op_table.h"
+
 namespace scry {
 namespace {
 
-bool is_accumulation(Op op) {
-  return op == Op::kSumAxes || op == Op::kScatter || op == Op::kMatMulSum;
-}
-bool is_reduction(Op op) { return info(op).cls == OpClass::kReduction; }
-bool is_product(Op op) { return op == Op::kMatMul || op == Op::kMatMulSum; }
-
-/// What recomputing one element costs, in additions.
-int own_cost(Op op) {
-  switch (op) {
-    case Op::kExp:
-    case Op::kLog:
-    case Op::kTanh:
-    case Op::kSigmoid:
-    case Op::kSoftplus:
-      return 16;
-    case Op::kDiv:
-    case Op::kRatio:
-    case Op::kSqrt:
-      return 6;
-    case Op::kExpand:
-    case Op::kStopGradient:
-      return 0;
-    default:
-      return info(op).cls == OpClass::kElementwise ? 1 : 0;
-  }
-}
+/// A division or more: what Enzyme's reverse pass would rather read than compute again.
+constexpr double kWorthKeeping = 4;
+/// What is computed for more indices than it has: inline, if it is cheaper than this.
+constexpr double kWorthSharing = 3;
 
 class Scheduler {
  public:
@@ -95,9 +75,9 @@ class Scheduler {
       const Node& n = node(id);
       for (NodeId in : n.in) {
         ++uses_[at(in)];
-        const bool more_axes = n.axes != node(in).axes && !is_accumulation(n.op);
+        const bool more_axes = n.axes != node(in).axes && !sums_axes(n.op);
         const bool broadcast =
-            info(n.op).cls == OpClass::kElementwise && n.type.shape != node(in).type.shape;
+            row(n.op).reach == Reach::kElement && n.type.shape != node(in).type.shape;
         if (more_axes || broadcast) widened_[at(in)] = true;
       }
     }
@@ -111,28 +91,29 @@ class Scheduler {
   void choose_storage() {
     required_.assign(graph_.nodes.size(), false);
     for (NodeId id = 0; id < graph_.size(); ++id) {
-      if (info(node(id).op).cls == OpClass::kLeaf) result_.storage[at(id)] = Storage::kLeaf;
+      if (row(node(id).op).form == Form::kGiven) result_.storage[at(id)] = Storage::kLeaf;
     }
     for (NodeId id = 0; id < graph_.size(); ++id) {
       if (uses_[at(id)] == 0) continue;
       const Node& n = node(id);
-      if (is_product(n.op)) require(n.in[0]), require(n.in[1]);
-      if (n.op == Op::kCandidates) require(n.in[0]);
+      if (!is_product(n.op) && row(n.op).reach != Reach::kTags) continue;
+      for (NodeId in : n.in) require(in);
     }
     for (const GraphOutput& output : result_.outputs) {
       if (is_direct(output) && !output.accumulate) require(output.node);
     }
-    std::vector<int> cost(graph_.nodes.size(), 0);
+    std::vector<double> cost(graph_.nodes.size(), 0);
     for (NodeId id = 0; id < graph_.size(); ++id) {
       const Node& n = node(id);
       if (result_.storage[at(id)] == Storage::kLeaf || uses_[at(id)] == 0) continue;
-      const int own = own_cost(n.op);
-      cost[at(id)] = own;
+      const OpRow& op = row(n.op);
+      cost[at(id)] = op.cost;
       for (NodeId in : n.in) cost[at(id)] += cost[at(in)];
       if (n.type.is_int() && !required_[at(id)]) continue;
-      const bool always = is_product(n.op) || is_accumulation(n.op) || is_reduction(n.op) ||
-                          n.op == Op::kConcat || (keep_ && (n.op == Op::kStopGradient || own >= 6));
-      const bool worth = own > 0 && (uses_[at(id)] > 1 || (widened_[at(id)] && cost[at(id)] >= 3));
+      const bool always = op.form != Form::kElement ||
+                          (keep_ && (n.op == Op::kStopGradient || op.cost >= kWorthKeeping));
+      const bool is_wide = widened_[at(id)] && cost[at(id)] >= kWorthSharing;
+      const bool worth = op.cost > 0 && (uses_[at(id)] > 1 || is_wide);
       if (always || worth || required_[at(id)]) {
         result_.storage[at(id)] = Storage::kBuffer;
         cost[at(id)] = 0;
@@ -145,7 +126,7 @@ class Scheduler {
     const Node& n = node(output.node);
     if (result_.storage[at(output.node)] == Storage::kLeaf || n.axes != output.axes) return false;
     if (base_of_view(graph_, output.node) != output.node) return false;
-    return !output.accumulate || (is_accumulation(n.op) && uses_[at(output.node)] == 1);
+    return !output.accumulate || (sums_axes(n.op) && uses_[at(output.node)] == 1);
   }
 
   void assign_slots() {
@@ -181,9 +162,9 @@ class Scheduler {
       if (result_.storage[at(id)] != Storage::kBuffer || result_.slot[at(id)] >= 0) continue;
       result_.slot[at(id)] = static_cast<int>(result_.slots.size());
       // Matrix products that sum over axes start from zero too.
-      add_slot(fmt::format("%{}", id),
-               is_accumulation(n.op) ? SlotRole::kZeroed : SlotRole::kWorkspace, n.type, n.axes);
-      result_.accumulates[at(id)] = is_accumulation(n.op);
+      add_slot(fmt::format("%{}", id), sums_axes(n.op) ? SlotRole::kZeroed : SlotRole::kWorkspace,
+               n.type, n.axes);
+      result_.accumulates[at(id)] = sums_axes(n.op);
     }
   }
   void add_slot(std::string name, SlotRole role, const Type& type, Axes axes) {
@@ -200,9 +181,7 @@ class Scheduler {
     }
   }
 
-  /// What of a buffer is read where an element is computed: that very element, others at the same
-  /// index of the axes, or other tags too.
-  enum class Reach : uint8_t { kElement, kIndex, kTags };
+  /// A buffer that is read, and what of it.
   struct Read {
     NodeId node;
     Reach reach;
@@ -212,11 +191,8 @@ class Scheduler {
   void collect_reads(NodeId id, Reach reach, std::vector<Read>& reads) const {
     const Node& n = node(id);
     for (NodeId in : n.in) {
-      Reach further = reach;
-      const bool same =
-          info(n.op).cls == OpClass::kElementwise && node(in).type.shape == n.type.shape;
-      if (!same) further = std::max(further, Reach::kIndex);
-      if (n.op == Op::kCandidates) further = Reach::kTags;
+      Reach further = std::max(reach, row(n.op).reach);
+      if (node(in).type.shape != n.type.shape) further = std::max(further, Reach::kIndex);
       if (result_.storage[at(in)] == Storage::kBuffer) {
         reads.push_back({in, further});
       } else if (result_.storage[at(in)] == Storage::kInline) {
@@ -234,7 +210,7 @@ class Scheduler {
       // iterations.
       const bool fuses = !keep_ && result_.regions[at(region)].product < 0 &&
                          result_.regions[at(region)].axes == axes && node(read).axes == axes &&
-                         !is_accumulation(node(read).op) && reach != Reach::kTags;
+                         !sums_axes(node(read).op) && reach != Reach::kTags;
       earliest = std::max(earliest, fuses ? region : region + 1);
     }
     for (int r = earliest; r < static_cast<int>(result_.regions.size()); ++r) {
@@ -271,17 +247,10 @@ class Scheduler {
     }
     std::vector<Read> reads;
     collect_reads(id, Reach::kElement, reads);
-    Axes axes = n.axes;
-    Group::Kind kind = is_reduction(n.op)    ? Group::Kind::kReduce
-                       : n.op == Op::kConcat ? Group::Kind::kConcat
-                                             : Group::Kind::kMap;
-    Shape shape = n.type.shape;
-    if (is_accumulation(n.op)) {
-      kind = Group::Kind::kAccumulate;
-      for (NodeId in : n.in) axes = axes | node(in).axes;
-      shape = node(n.in[0]).type.shape;
-    }
-    region_of_[at(id)] = put(axes, {kind, shape, {id}}, reads);
+    const bool is_block = row(n.op).form == Form::kBlock;
+    region_of_[at(id)] =
+        put(work_axes(graph_, id),
+            {is_block ? Group::Kind::kBlock : Group::Kind::kMap, n.type.shape, {id}}, reads);
   }
 
   void place_outputs() {
@@ -315,9 +284,8 @@ class Scheduler {
 
 NodeId base_of_view(const Graph& graph, NodeId id) {
   const auto is_view = [&](const Node& node) {
-    // The candidates of a value that is the same for every tag are copies of it.
-    return node.op == Op::kReshape ||
-           (node.op == Op::kCandidates && graph[node.in[0]].axes.has_tag());
+    const auto rule = row(node.op).is_view;
+    return rule != nullptr && rule(graph, node);
   };
   while (is_view(graph[id])) id = graph[id].in[0];
   return id;

@@ -15,7 +15,7 @@ enum class Storage : uint8_t {
 
 /// What one loop nest computes, at each index of its region.
 struct Group {
-  enum class Kind : uint8_t { kMap, kReduce, kConcat, kAccumulate, kStore } kind;
+  enum class Kind : uint8_t { kMap, kBlock, kStore } kind;
   Shape shape;
   std::vector<NodeId> nodes;  ///< kMap: several of one shape, each element by element
   int output = -1;            ///< kStore: which output

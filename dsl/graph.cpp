@@ -3,42 +3,6 @@
 #include <fmt/format.h>
 
 namespace scry {
-namespace {
-
-/// FNV-1a; enough to tell constant tables apart in a dump.
-uint64_t hash_values(const std::vector<double>& values) {
-  uint64_t hash = 14695981039346656037u;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
-  for (size_t i = 0; i < values.size() * sizeof(double); ++i)
-    hash = (hash ^ bytes[i]) * 1099511628211u;
-  return hash;
-}
-
-std::string attributes(const Node& node) {
-  const Attr& a = node.attr;
-  switch (node.op) {
-    case Op::kInput:
-    case Op::kParam:
-      return " " + a.name;
-    case Op::kConst:
-      if (a.data->size() == 1) return fmt::format(" {}", a.data->front());
-      return fmt::format(" {:016x}", hash_values(*a.data));
-    case Op::kSum:
-    case Op::kMaxOf:
-      return a.i != 0 ? " keep" : "";
-    case Op::kMatMul:
-      return std::string(a.i != 0 ? " ta" : "") + (a.j != 0 ? " tb" : "");
-    case Op::kConcat:
-      return a.axis != 0 ? " columns" : "";
-    case Op::kSlice:
-      return fmt::format(" {}+{} axis {}", a.i, a.j, a.axis);
-    default:
-      return "";
-  }
-}
-
-}  // namespace
-
 bool is_position(const Node& node) {
   const bool is_first = node.type.is_int() && node.type.lo == 0 && node.type.hi == 1;
   return is_first || (node.op == Op::kInput && node.attr.name == "t");
@@ -47,19 +11,17 @@ bool is_position(const Node& node) {
 Axes infer_axes(Op op, std::span<const Axes> in, const Attr& attr) {
   Axes axes;
   for (Axes a : in) axes = axes | a;
-  switch (op) {
-    case Op::kInput:
-    case Op::kSumAxes:
-    case Op::kScatter:
-    case Op::kMatMulSum:
-      return attr.axes;
-    case Op::kCandidates:
-      return axes.without_tag();
-    case Op::kAtTag:
+  switch (info(op).axes) {
+    case AxesRule::kWithTag:
       return axes | Axes::tag();
-    default:
-      return axes;
+    case AxesRule::kWithoutTag:
+      return axes.without_tag();
+    case AxesRule::kNamed:
+      return attr.axes;
+    case AxesRule::kOperands:
+      break;
   }
+  return axes;
 }
 
 NodeId Graph::add(Op op, std::vector<NodeId> in, Attr attr, Where where) {
@@ -132,8 +94,8 @@ std::string to_string(const Graph& graph, NodeId id) {
   std::string text = fmt::format("%{} = {}", id, info(node.op).name);
   for (size_t i = 0; i < node.in.size(); ++i)
     text += fmt::format("{}%{}", i == 0 ? " " : ", ", node.in[i]);
-  return text + attributes(node) +
-         fmt::format(" : {} @ {}", to_string(node.type), to_string(node.axes));
+  if (const auto show = info(node.op).attributes; show != nullptr) text += show(node.attr);
+  return text + fmt::format(" : {} @ {}", to_string(node.type), to_string(node.axes));
 }
 
 std::string to_string(const Graph& graph) {

@@ -1,5 +1,5 @@
 // The operations of a graph: their names, formulas and type rules. How each is evaluated,
-// lowered and differentiated is in compiler/op_table.cpp, one row per operation.
+// lowered and differentiated is in compiler/op_table*.cpp, one row per operation.
 #pragma once
 #include <memory>
 #include <span>
@@ -81,13 +81,35 @@ enum class OpClass : uint8_t {
   kAxes
 };
 
+/// What the result varies over.
+enum class AxesRule : uint8_t {
+  kOperands,    ///< all that its operands do
+  kWithTag,     ///< that and the tag
+  kWithoutTag,  ///< that but the tag
+  kNamed,       ///< what its attribute `axes` says
+};
+
+struct Attr;
+class TypeRule;  // operands and attributes; dsl/type_rule.h
+
 struct OpInfo {
   const char* name;
   OpClass cls;
   int arity;  ///< -1: any number
   const char* formula;
+  Type (*type)(const TypeRule& rule);
+  AxesRule axes = AxesRule::kOperands;
+  /// What a dump shows of attributes that the type does not tell. Graphs with the same dump share
+  /// code in the cache. Null: nothing.
+  std::string (*attributes)(const Attr& attr) = nullptr;
 };
 const OpInfo& info(Op op);
+
+/// The operation sums over the axes that its operands have and its result has not.
+inline bool sums_axes(Op op) {
+  const OpInfo& row = info(op);
+  return row.axes == AxesRule::kNamed && row.cls != OpClass::kLeaf;
+}
 
 struct ParamInfo;
 struct Scan;

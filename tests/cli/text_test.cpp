@@ -62,6 +62,8 @@ TEST_CASE("the FLOPs of products with the sequence are found for every length") 
   const NodeId self = graph.add(Op::kMatMul, {all, all}, {.j = 1}, {});  // [T, T]
   CHECK(flops_of(graph, self).by_power == std::array<double, 3>{0, 0, 8});
   CHECK(flops_of(graph, self).at(5) == 200);
+  const NodeId sum = graph.add(Op::kMatMulSum, {all, self}, {.axes = Axes::none()}, {});  // [4, T]
+  CHECK(flops_of(graph, sum).by_power == std::array<double, 3>{0, 0, 8});
 }
 
 TEST_CASE("the compiler's first error is found at the model file's line") {

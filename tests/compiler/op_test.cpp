@@ -228,6 +228,18 @@ TEST_CASE("every operation of the table has a case", "[op]") {
   }
 }
 
+TEST_CASE("every row of the table is whole", "[op]") {
+  for (int id = 0; id < kNumOps; ++id) {
+    const OpRow& op = row(static_cast<Op>(id));
+    INFO(info(static_cast<Op>(id)).name);
+    CHECK(op.op == static_cast<Op>(id));
+    CHECK((op.value != nullptr) == (op.form != Form::kGiven));
+    CHECK((op.element != nullptr) == (op.form == Form::kElement));
+    CHECK((op.block != nullptr) == (op.form == Form::kBlock));
+    CHECK((op.product != nullptr) == (op.form == Form::kProduct));
+  }
+}
+
 TEST_CASE("the machine code of every operation equals the reference", "[op]") {
   for (const Precision precision : {Precision::kFloat, Precision::kDouble}) {
     std::vector<KernelPlan> plans;

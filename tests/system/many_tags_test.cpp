@@ -61,19 +61,16 @@ struct ManyTags {
   Program program = compile(model, backward, {.precision = Precision::kDouble, .gradients = false});
   Parameters parameters = Parameters::fresh(program, 1);
   std::vector<int> x{3, 0, 5, 1};
-  std::vector<std::vector<double>> transition =
-      softmax_rows(program, parameters, "model.transition");
-  std::vector<std::vector<double>> emission = softmax_rows(program, parameters, "model.emission");
+  Eigen::MatrixXd transition = softmax_rows(program, parameters, "model.transition");
+  Eigen::MatrixXd emission = softmax_rows(program, parameters, "model.emission");
 
-  double p(int from, int y, int symbol) const {
-    return transition[static_cast<size_t>(from)][static_cast<size_t>(y)] *
-           emission[static_cast<size_t>(y)][static_cast<size_t>(symbol)];
-  }
+  double p(int from, int y, int symbol) const { return transition(from, y) * emission(y, symbol); }
   double log_z() const {
-    return forward_log_z(x, kClasses + 1, kClasses, [&](int from, int to, int symbol) {
-      double total = 0;
-      for (int y = to; to < kClasses && y < kTags; y += kClasses) total += p(from, y, symbol);
-      return total;
+    return forward_log_z(x, kClasses + 1, kClasses, [&](int symbol) {
+      Eigen::MatrixXd weights = Eigen::MatrixXd::Zero(kClasses + 1, kClasses + 1);
+      for (int y = 0; y < kTags; ++y)
+        weights.col(y % kClasses) += transition.col(y) * emission(y, symbol);
+      return weights;
     });
   }
   /// The best score, by dynamic programming over classes.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "compiler/op_table.h"
 #include "tools/cli/text.h"
 
 namespace scry::cli {
@@ -54,17 +53,6 @@ Flops flops_of(const Graph& graph, NodeId id) {
   const double square = (f1 - 2 * f2 + f3) / 2, linear = f2 - f1 - 3 * square;
   return {{f1 - linear - square, linear, square}};
 }
-
-Axes work_axes(const Graph& graph, NodeId id) {
-  const Node& node = graph[id];
-  if (node.op != Op::kSumAxes && node.op != Op::kScatter && node.op != Op::kMatMulSum)
-    return node.axes;
-  Axes axes = node.axes;
-  for (NodeId in : node.in) axes = axes | graph[in].axes;
-  return axes;
-}
-
-bool is_product(Op op) { return op == Op::kMatMul || op == Op::kMatMulSum; }
 
 FlopsByAxes sum_flops(const Graph& graph) {
   return sum_flops_if(graph, [](Op) { return true; });

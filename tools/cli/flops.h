@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "dsl/graph.h"
+#include "compiler/op_table.h"
 
 namespace scry::cli {
 
@@ -21,11 +21,8 @@ struct Flops {
 /// "6,144", "128·T", "3 + 128·T".
 std::string to_string(const Flops& flops);
 
-/// The FLOPs of a node at one index of the axes that it is worked over.
+/// The FLOPs of a node at one index of its work_axes().
 Flops flops_of(const Graph& graph, NodeId id);
-
-/// The axes a node is worked over: its own, but for a sum over axes those that it sums.
-Axes work_axes(const Graph& graph, NodeId id);
 
 /// Orders sets of axes from the rarest work to the most frequent.
 struct LessOften {
@@ -45,7 +42,6 @@ FlopsByAxes sum_flops(const Graph& graph);
 
 /// The part of it that is in matrix products.
 FlopsByAxes sum_product_flops(const Graph& graph);
-bool is_product(Op op);
 
 /// For a prefix and each of its tags: prefix + |Y|·(prefix×tag).
 Flops per_particle_step(const FlopsByAxes& flops, int num_tags);
