@@ -13,7 +13,8 @@ struct HandSequence {
   double log_score = 0;
 };
 
-/// `particles` is M, of one run; the rest of the info is as by default. Not sorted.
+/// `particles` is M, of one run; 0 for a weighted set, without counts. The rest of the info is as
+/// by default. Not sorted.
 inline Ensemble hand_ensemble(const std::vector<HandSequence>& sequences, int length,
                               int particles = 0) {
   Ensemble ensemble;
@@ -23,7 +24,7 @@ inline Ensemble hand_ensemble(const std::vector<HandSequence>& sequences, int le
     ensemble.tags.insert(ensemble.tags.end(), sequence.tags.begin(), sequence.tags.end());
     ensemble.log_weights.push_back(sequence.log_weight);
     ensemble.log_scores.push_back(sequence.log_score);
-    ensemble.counts.push_back(sequence.count);
+    if (particles > 0) ensemble.counts.push_back(sequence.count);
   }
   ensemble.log_z = log_sum_exp(ensemble.log_weights);
   return ensemble;

@@ -11,6 +11,7 @@
 #include "tests/support/check_answers.h"
 #include "tests/support/lessons.h"
 #include "tests/support/plain_models.h"
+#include "tests/support/sampling_methods.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -122,8 +123,7 @@ TEST_CASE("the end is nobody's tag but its own, whatever the method") {
   Compiled model(lesson_05(), 2);
   const Task& task = model.program.task;
   const std::vector<int> x = random_input(task, 8, 1);
-  for (const Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                              Method::kBeamAhead, Method::kEnumerate}) {
+  for (const Method method : sampling_methods()) {
     const Ensemble drawn =
         sample(model.program, model.parameters, x, {.method = method, .particles = 300});
     CHECK(drawn.length == 8);

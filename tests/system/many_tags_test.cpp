@@ -8,6 +8,7 @@
 #include "runtime/train/train.h"
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"
+#include "tests/support/sampling_methods.h"
 #include "tests/support/small_models.h"
 #include "tests/support/taggings.h"
 
@@ -214,9 +215,8 @@ TEST_CASE("results are the same bits in whatever memory") {
     }
     inputs.emplace_back(x, allowed);
   }
-  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                        Method::kBeamAhead, Method::kEnumerate}) {
-    const bool all = method == Method::kEnumerate;
+  for (Method method : sampling_methods()) {
+    const bool all = row_of(method).selects == Selects::kAll;
     SampleOptions options{.method = method, .particles = 150, .max_rows = all ? 3600 : 1};
     // The candidates of a level take several times as much as all else.
     std::vector<SampleInput> mine;

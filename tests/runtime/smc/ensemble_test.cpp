@@ -3,11 +3,13 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "runtime/smc/metrics.h"
 #include "tests/catch.h"
 #include "tests/support/hand_ensemble.h"
 
 using namespace scry;
 using test::hand_ensemble;
+using test::HandSequence;
 
 namespace {
 
@@ -68,10 +70,18 @@ TEST_CASE("the particles' mean weight is Ẑ") {
   CHECK(std::log(total / 8) == Approx(ensemble.log_z));
 }
 
-TEST_CASE("in an ensemble that is no sample each sequence stands for itself") {
-  const Ensemble ensemble = hand_ensemble({{{0}, std::log(3)}, {{1}, std::log(1)}}, 1);
-  CHECK(ensemble.particle_log_weight(0) == std::log(3));
-  CHECK(ensemble.ess() == Approx(16.0 / 10));
+TEST_CASE("in a weighted set each sequence stands for itself, be it a sample or none") {
+  Ensemble ensemble = hand_ensemble({{{0}, std::log(1)}, {{1}, std::log(3)}}, 1);
+  CHECK_FALSE(ensemble.has_counts());
+  for (int particles : {0, 5}) {
+    ensemble.info.particles = particles;
+    CHECK(ensemble.particle_log_weight(1) == std::log(3));
+    CHECK(ensemble.count(1) == 1);
+    CHECK(ensemble.ess() == Approx(16.0 / 10));
+  }
+  ensemble.sort();
+  CHECK(ensemble.tags == std::vector<int32_t>{1, 0});
+  CHECK_FALSE(ensemble.has_counts());
 }
 
 TEST_CASE("the effective sample size is that of the particles, not of the sequences") {
@@ -254,11 +264,76 @@ TEST_CASE("exact runs pool to an exact one, beams to one of unknown error") {
   CHECK(pool_runs(std::vector{run, run}).certainty == Certainty::kExact);
   CHECK(*pool_runs(std::vector{run, run}, 1).log_z_error > 0);  // one was none
   Ensemble beam = hand_ensemble({{{0}, 1}, {{1}, 2}}, 1);
+  beam.certainty = Certainty::kLowerBound;
   const Ensemble pooled = pool_runs(std::vector{beam, beam});
   CHECK_FALSE(pooled.log_z_error);
   CHECK(pooled.certainty == Certainty::kLowerBound);
-  CHECK(pooled.counts == std::vector<int32_t>{1, 1});
+  CHECK_FALSE(pooled.has_counts());
   CHECK(pooled.log_z == Approx(beam.log_z));
+  // The mean of a bound and of log Z itself is a bound.
+  Ensemble all = beam;
+  all.certainty = Certainty::kExact;
+  CHECK(pool_runs(std::vector{all, beam}).certainty == Certainty::kLowerBound);
+}
+
+TEST_CASE("runs of weighted sets are pooled by weight, with an error bar from their scatter") {
+  // Two sets that an unbiased method drew, of Ẑ = 4 and 8, with one sequence in common.
+  Ensemble a = hand_ensemble({{{0, 1}, std::log(3), 1, -1}, {{1, 1}, std::log(1), 1, -2}}, 2);
+  Ensemble b = hand_ensemble({{{0, 0}, std::log(6), 1, -3}, {{0, 1}, std::log(2), 1, -1}}, 2);
+  a.info.particles = b.info.particles = 2;
+  const Ensemble pooled = pool_runs(std::vector{a, b});
+  CHECK_FALSE(pooled.has_counts());
+  CHECK(pooled.info.runs == 2);
+  CHECK(pooled.log_z == Approx(std::log(6)));
+  CHECK(log_sum_exp(pooled.log_weights) == Approx(pooled.log_z));
+  CHECK(pooled.tags == std::vector<int32_t>{0, 0, 0, 1, 1, 1});
+  CHECK(pooled.probability(0) == Approx(3.0 / 6));
+  CHECK(pooled.probability(1) == Approx(2.5 / 6));
+  CHECK(pooled.log_scores == std::vector<double>{-3, -1, -2});
+  CHECK(pooled.ess() == Approx(36 / (9 + 6.25 + 0.25)));
+  CHECK(*pooled.log_z_error == Approx(kStudent[1] * std::sqrt((4 + 4) / 2.0) / 6).epsilon(1e-4));
+  const Ensemble with_empty = pool_runs(std::vector{a, b}, 2);
+  CHECK(with_empty.log_z == Approx(std::log(3)));
+}
+
+TEST_CASE("weighted sets drawn without bias give what enumeration gives, pooled over many runs") {
+  // All 16 taggings of 4 positions, of which each run takes some, by Poisson sampling: tagging i is
+  // in it with probability p_i and then weighs exp(G_i) / p_i.
+  std::vector<double> scores;
+  Random random(3, 0);
+  for (int i = 0; i < 16; ++i) scores.push_back(2 * random.normal());
+  const auto tags_of = [](int i) {
+    return std::vector<int32_t>{i & 1, (i >> 1) & 1, (i >> 2) & 1, (i >> 3) & 1};
+  };
+  std::vector<HandSequence> all;
+  for (int i = 0; i < 16; ++i)
+    all.push_back({tags_of(i), scores[static_cast<size_t>(i)], 1, scores[static_cast<size_t>(i)]});
+  const Ensemble exact = hand_ensemble(all, 4);
+  std::vector<Ensemble> runs;
+  int num_empty = 0;
+  for (int run = 0; run < 4000; ++run) {
+    std::vector<HandSequence> taken;
+    for (const HandSequence& each : all) {
+      const double p = each.log_score > 0 ? 0.8 : 0.4;
+      if (random.uniform() >= p) continue;
+      taken.push_back(each);
+      taken.back().log_weight -= std::log(p);
+    }
+    num_empty += taken.empty() ? 1 : 0;
+    if (taken.empty()) continue;
+    runs.push_back(hand_ensemble(taken, 4));
+    runs.back().info.particles = 8;
+  }
+  const Ensemble pooled = pool_runs(runs, num_empty);
+  REQUIRE(pooled.size() == 16);
+  CHECK(pooled.certainty == Certainty::kEstimate);
+  CHECK(std::abs(pooled.log_z - exact.log_z) < 4 * *pooled.log_z_error);
+  CHECK(*pooled.log_z_error < 0.02);
+  CHECK(pooled.ess() == Approx(exact.ess()).epsilon(0.1));
+  const std::vector<double> found = pooled.tag_marginals(2), wanted = exact.tag_marginals(2);
+  for (size_t k = 0; k < found.size(); ++k) CHECK(std::abs(found[k] - wanted[k]) < 0.03);
+  CHECK(total_variation(pooled, exact) < 0.03);
+  CHECK(kl_divergence(pooled, exact.log_z) < 0.01);
 }
 
 TEST_CASE("pooling pooled runs is pooling them all at once") {
@@ -299,6 +374,14 @@ TEST_CASE("runs that do not belong together are not pooled") {
                     "pooling: the runs are on inputs of lengths 2 and 1");
   CHECK_THROWS_WITH(pool_runs(std::vector{four(), hand_ensemble({{{1, 0}, 0, 9}}, 2, 9)}),
                     "pooling: the runs have 8 and 9 particles");
+  Ensemble weighted = four();
+  weighted.counts.clear();
+  CHECK_THROWS_WITH(pool_runs(std::vector{weighted, four()}),
+                    "pooling: some runs are of particles, others are weighted sets");
+  Ensemble bound = weighted;
+  bound.certainty = Certainty::kLowerBound;
+  CHECK_THROWS_WITH(pool_runs(std::vector{weighted, bound}),
+                    "pooling: some runs give lower bounds of log Z, others estimates");
 }
 
 TEST_CASE("equal sequences are merged whatever the order of runs") {
