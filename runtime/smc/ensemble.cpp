@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "runtime/smc/error_bar.h"
 
 namespace scry {
@@ -219,9 +219,8 @@ double Ensemble::expectation(const std::function<double(std::span<const int32_t>
   return total;
 }
 
-std::vector<double> Ensemble::tag_marginals(int num_tags) const {
-  const auto row_size = static_cast<size_t>(num_tags);
-  std::vector<double> marginals(static_cast<size_t>(length) * row_size);
+RealMatrix<double> Ensemble::tag_marginals(int num_tags) const {
+  RealMatrix<double> marginals = RealMatrix<double>::Zero(length, num_tags);
   for (size_t i = 0; i < size(); ++i) {
     const double p = probability(i);
     const std::span<const int32_t> y = sequence(i);
@@ -229,7 +228,7 @@ std::vector<double> Ensemble::tag_marginals(int num_tags) const {
       if (y[t] < 0 || y[t] >= num_tags) {
         throw Error(fmt::format("tag marginals: there is no tag {} among {}", y[t], num_tags));
       }
-      marginals[t * row_size + static_cast<size_t>(y[t])] += p;
+      marginals(static_cast<Eigen::Index>(t), y[t]) += p;
     }
   }
   return marginals;

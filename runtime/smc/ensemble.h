@@ -5,9 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "dsl/task.h"
+#include "runtime/kernels/eigen_types.h"
 #include "runtime/kernels/philox.h"
 
 namespace scry {
@@ -43,6 +47,10 @@ enum class Certainty : uint8_t {
 };
 /// "exact", "estimate", "unreliable", "no spread", "unknown", "lower bound".
 const char* to_string(Certainty certainty);
+
+/// What f makes of a tagging.
+template <class F>
+using ValueOf = std::decay_t<std::invoke_result_t<const F&, std::span<const int32_t>>>;
 
 /// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags. It is its
 /// weights. Where it came about by particles, their counts tell how many stand behind each; a
@@ -91,8 +99,27 @@ struct Ensemble {
 
   /// E_p̂[f(y)]; f sees only sequences of positive probability.
   double expectation(const std::function<double(std::span<const int32_t> tags)>& f) const;
-  /// p̂(y_t = tag), as [T][num_tags]. Throws Error if a tag is not below num_tags.
-  std::vector<double> tag_marginals(int num_tags) const;
+  /// Likewise of vectors or matrices of one size, such as Eigen::VectorXd. Throws Error if the
+  /// ensemble has no mass, as the size is not known then.
+  template <class F, class Value = ValueOf<F>,
+            class = std::enable_if_t<!std::is_arithmetic_v<Value>>>
+  Value expectation(const F& f) const {
+    std::optional<Value> total;
+    for (size_t i = 0; i < size(); ++i) {
+      const double p = probability(i);
+      if (!(p > 0)) continue;
+      if (total) {
+        *total += p * f(sequence(i));
+      } else {
+        total.emplace(p * f(sequence(i)));
+      }
+    }
+    if (!total) throw Error("expectation: the ensemble has no sequence of positive weight");
+    return *std::move(total);
+  }
+  /// p̂(y_t = tag), [T, num_tags]; include <Eigen/Core> to use it. Throws Error if a tag is not
+  /// below num_tags.
+  RealMatrix<double> tag_marginals(int num_tags) const;
   /// The indices of the k heaviest sequences, or of all if there are fewer.
   std::vector<size_t> top(size_t k) const;
   /// The index of a sequence drawn from p̂. Throws Error if the ensemble has no mass.

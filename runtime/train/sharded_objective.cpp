@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/train/adam.h"
-
 namespace scry {
 
 ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters, int shard,
@@ -29,8 +27,7 @@ Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples,
         objective.add_gradient(part, context, scale, buffers_[shard], shard_tally);
       });
   for (size_t shard = 1; shard < num_shards(examples.size()); ++shard) {
-    add_to(buffers_[shard].values, buffers_.front().values);
-    add_to(buffers_[shard].tables, buffers_.front().tables);
+    buffers_.front().add(buffers_[shard]);
   }
   finish_.run({0, 0, 0, nullptr, nullptr});
   return tally;

@@ -62,20 +62,19 @@ struct ManyTags {
   Program program = compile(model, backward, {.precision = Precision::kDouble, .gradients = false});
   Parameters parameters = Parameters::fresh(program, 1);
   std::vector<int> x{3, 0, 5, 1};
-  std::vector<std::vector<double>> transition =
-      softmax_rows(program, parameters, "model.transition");
-  std::vector<std::vector<double>> emission = softmax_rows(program, parameters, "model.emission");
+  Eigen::MatrixXd transition = softmax_rows(program, parameters, "model.transition");
+  Eigen::MatrixXd emission = softmax_rows(program, parameters, "model.emission");
 
-  double p(int from, int y, int symbol) const {
-    return transition[static_cast<size_t>(from)][static_cast<size_t>(y)] *
-           emission[static_cast<size_t>(y)][static_cast<size_t>(symbol)];
-  }
+  double p(int from, int y, int symbol) const { return transition(from, y) * emission(y, symbol); }
   double log_z() const {
-    return forward_log_z(x, kClasses + 1, kClasses, [&](int from, int to, int symbol) {
-      double total = 0;
-      for (int y = to; to < kClasses && y < kTags; y += kClasses) total += p(from, y, symbol);
-      return total;
-    });
+    Eigen::RowVectorXd alpha = Eigen::RowVectorXd::Unit(kClasses + 1, kClasses);
+    for (int symbol : x) {
+      const Eigen::RowVectorXd tags =
+          (alpha * transition).cwiseProduct(emission.col(symbol).transpose());
+      alpha.setZero();
+      for (int y = 0; y < kTags; ++y) alpha(y % kClasses) += tags(y);
+    }
+    return std::log(alpha.sum());
   }
   /// The best score, by dynamic programming over classes.
   double best_score() const {
