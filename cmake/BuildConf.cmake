@@ -6,8 +6,11 @@ string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 list(APPEND flags -std=c++20 ${sanitize})
 
-get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
-list(REMOVE_ITEM fmt_include ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+foreach(package fmt::fmt Eigen3::Eigen)
+  get_target_property(folders ${package} INTERFACE_INCLUDE_DIRECTORIES)
+  list(APPEND package_include ${folders})
+endforeach()
+list(REMOVE_ITEM package_include ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
 
 separate_arguments(external_libs UNIX_COMMAND "${CMAKE_EXE_LINKER_FLAGS}")
 list(APPEND external_libs $<TARGET_FILE:LLVM> -Wl,-rpath,$<TARGET_FILE_DIR:LLVM>
@@ -17,7 +20,7 @@ function(write_conf file include lib_folder)
   foreach(lib main cli runtime compiler dsl base)  # an archive stands before those that it uses
     list(APPEND libs ${lib_folder}/$<TARGET_FILE_NAME:scry_${lib}>)
   endforeach()
-  list(APPEND include ${fmt_include})
+  list(APPEND include ${package_include})
   list(APPEND libs ${external_libs})
   file(GENERATE OUTPUT ${file} CONTENT "\
 # How the scry command builds a model file; written by CMake. Lists are separated by ';'.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <scry.h>
 
+#include <Eigen/Core>  // where matrices are used, parameters' or marginals
 #include <algorithm>
 #include <cmath>
 
@@ -39,9 +40,9 @@ Ensemble show(const char* method, Ensemble e, double log_z) {
 void run() {
   const Program program = compile(registered_model(), {.gradients = false});  // sampling needs none
   const Task& task = program.task;
-  Parameters parameters = Parameters::fresh(program, 1);      // by seed: logits from N(0, 1)
-  for (int64_t k = 0; k < program.num_param_elements; ++k) {  // sharper, to tell the methods apart
-    parameters.values.set(k, 4 * parameters.values.get(k));
+  Parameters parameters = Parameters::fresh(program, 1);  // by seed: logits from N(0, 1)
+  for (const char* name : {"model.transition", "model.emission"}) {
+    parameters.matrix<float>(program, name) *= 4;  // sharper, to tell the methods apart
   }
   parameters.prepare(program);  // after every change
 
@@ -129,10 +130,23 @@ void run() {
   fmt::print("\n\np(y_t = {} | x) for each t, and p(y_6 ≠ y_7 | x)\n", task.y.name(0));
   for (const Ensemble* e : {&all, &filtered, &smoothed}) {
     fmt::print("{:10}", e->info.method);
-    const std::vector<double> marginals = e->tag_marginals(task.y.size());  // [T][2]
-    for (size_t t = 0; t < x.size(); ++t) fmt::print("{:5.2f}", marginals[2 * t]);
+    const Eigen::MatrixXd marginals = e->tag_marginals(task.y.size());  // [T, 2]
+    for (const double p : marginals.col(0)) fmt::print("{:5.2f}", p);
     fmt::print("{:8.2f}\n", e->expectation([](auto y) { return y[5] != y[6] ? 1 : 0; }));
   }
+  // Of vectors, too: the covariance of the indicators of y_t = the first tag, E[hhᵀ] − E[h]E[h]ᵀ.
+  const auto hot = [](auto y) {
+    Eigen::VectorXd h(y.size());
+    for (Eigen::Index t = 0; t < h.size(); ++t) h(t) = y[static_cast<size_t>(t)] == 0;
+    return h;
+  };
+  const Eigen::VectorXd mean = all.expectation(hot);
+  const Eigen::MatrixXd second =
+      all.expectation([&](auto y) -> Eigen::MatrixXd { return hot(y) * hot(y).transpose(); });
+  const Eigen::MatrixXd covariance = second - mean * mean.transpose();
+  fmt::print("neighbours' correlation is {:.2f} at t = 6\n",
+             covariance(5, 6) / std::sqrt(covariance(5, 5) * covariance(6, 6)));
+  promise(mean.isApprox(all.tag_marginals(task.y.size()).col(0)), "marginals are expectations");
 }
 
 int main() {

@@ -103,7 +103,7 @@ Quality measure(const std::vector<Outcome>& outcomes, std::span<const double> lo
     const Ensemble& e = outcomes[k].value();
     mean.kl += to_bits(kl_divergence(e, log_z[k])) / n;
     for (size_t i = 0; i < e.size(); ++i)
-      mean.proposal_kl += e.counts[i] * to_bits(log_z[k] - e.particle_log_weight(i)) / M / n;
+      mean.proposal_kl += e.count(i) * to_bits(log_z[k] - e.particle_log_weight(i)) / M / n;
     mean.ess += e.ess() / M / n;
     mean.error += std::pow(e.log_z - log_z[k], 2) / n;
   }

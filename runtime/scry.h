@@ -13,5 +13,6 @@
 #include "runtime/search/search.h"
 #include "runtime/smc/metrics.h"
 #include "runtime/smc/sample.h"
+#include "runtime/smc/sampler.h"
 #include "runtime/train/score_taggings.h"
 #include "runtime/train/train.h"

@@ -124,6 +124,9 @@ class RealBuffer {
   decltype(auto) visit(F&& f) const {
     return precision_ == Precision::kDouble ? f(as<double>()) : f(as<float>());
   }
+  /// Adds `count` numbers of `other`, of the same precision, from `from` on to those from `first`
+  /// on.
+  void add(int64_t first, const RealBuffer& other, int64_t from, int64_t count);
   /// The address of element i.
   void* at(int64_t i = 0) { return bytes_.data() + static_cast<size_t>(i) * element_size(); }
   const void* at(int64_t i = 0) const {

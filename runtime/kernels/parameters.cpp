@@ -1,9 +1,29 @@
 #include "runtime/kernels/parameters.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.h"
 #include "runtime/kernels/bound_kernel.h"
 #include "runtime/kernels/philox.h"
 
 namespace scry {
+
+const Block& find_parameter(const Program& program, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Block& block : program.params) {
+    if (block.name == name) return block;
+    names.push_back(block.name);
+  }
+  throw Error(fmt::format("there is no parameter {}; there are {}", name, fmt::join(names, ", ")));
+}
+
+void check_precision(const RealBuffer& values, const Block& block, Precision wanted) {
+  if (values.precision() == wanted) return;
+  const bool is_double = wanted == Precision::kDouble;
+  throw Error(fmt::format("{}: asked for as {}, but the program was compiled for {}", block.name,
+                          is_double ? "double" : "float", is_double ? "float" : "double"));
+}
 
 Parameters::Parameters(const Program& program)
     : values(program.precision, program.num_param_elements),
@@ -37,6 +57,11 @@ Gradients::Gradients(const Program& program)
 void Gradients::clear() {
   values.clear();
   tables.clear();
+}
+
+void Gradients::add(const Gradients& other) {
+  values.add(0, other.values, 0, values.size());
+  tables.add(0, other.tables, 0, tables.size());
 }
 
 void Gradients::finish(const Program& program, const Parameters& parameters) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <optional>
 
 #include "runtime/kernels/workers.h"
 #include "runtime/search/search.h"
@@ -11,27 +12,25 @@
 #include "runtime/smc/memory.h"
 
 namespace scry {
-namespace {
 
-Ensemble answer(const Program& program, const Parameters& parameters, const SampleInput& input,
-                const SampleOptions& options) {
+Ensemble exact(Sampler& sampler, const SampleInput& input, const SampleOptions& options) {
+  const Program& program = sampler.program();
   const EndedInputs ended(program.task, std::span(&input, 1));
   check_input(program, ended.front(), options.first_sequence);
   const double count = count_taggings(input, program.task);
   if (count <= static_cast<double>(options.max_rows)) {
     SampleOptions all = options;
     all.method = Method::kEnumerate;
-    return sample(program, parameters, input, all);
+    return sampler.sample(input, all);
   }
-  if (has_finite_states(program)) return sample_finite(program, parameters, input, options);
+  if (has_finite_states(program))
+    return sample_finite(program, sampler.parameters(), input, options);
   throw SamplingError(
       Trouble::kTooManyRows, options.first_sequence, 0,
       fmt::format("there are {:.3g} taggings, more than the {} to be enumerated, and the model's "
                   "states are not finite: sample, or raise the limit",
                   count, options.max_rows));
 }
-
-}  // namespace
 
 double count_taggings(const SampleInput& input, const Task& task) {
   double count = 1;
@@ -52,16 +51,19 @@ std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
   std::mutex mutex;
   size_t num_done = 0;
   const auto num_inputs = static_cast<int64_t>(inputs.size());
-  run_in_memory(workers, num_inputs, options.memory, [&](int64_t i, int64_t bytes) {
+  const int threads = workers.size() > 1 && inputs.size() > 1 ? 1 : options.threads;
+  std::vector<std::optional<Sampler>> samplers(static_cast<size_t>(workers.size()));
+  run_in_memory(workers, num_inputs, options.memory, [&](int worker, int64_t i, int64_t bytes) {
+    std::optional<Sampler>& sampler = samplers[static_cast<size_t>(worker)];
+    if (!sampler) sampler.emplace(program, parameters, threads);
     SampleOptions mine = options;
     mine.memory = bytes;
-    mine.threads = workers.size() > 1 && inputs.size() > 1 ? 1 : options.threads;
     mine.first_sequence += i;
     mine.progress = {};
     Outcome& outcome = outcomes[static_cast<size_t>(i)];
     outcome.error.reset();
     try {
-      outcome.ensemble = answer(program, parameters, inputs[static_cast<size_t>(i)], mine);
+      outcome.ensemble = exact(*sampler, inputs[static_cast<size_t>(i)], mine);
     } catch (const SamplingError& error) {
       outcome.error = error;
     }
@@ -76,7 +78,8 @@ std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
 
 Ensemble exact(const Program& program, const Parameters& parameters, const SampleInput& input,
                const SampleOptions& options) {
-  return answer(program, parameters, input, options);
+  Sampler sampler(program, parameters, options.threads);
+  return exact(sampler, input, options);
 }
 
 }  // namespace scry

@@ -1,6 +1,6 @@
 // Exact answers where they can be had.
 #pragma once
-#include "runtime/smc/sample.h"
+#include "runtime/smc/sampler.h"
 
 namespace scry {
 
@@ -11,7 +11,8 @@ namespace scry {
 /// temperature, seed, threads, first_sequence, progress.
 std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
                            std::span<const SampleInput> inputs, const SampleOptions& options = {});
-/// One input. Throws SamplingError.
+/// One input. Throws SamplingError. With a sampler, by its program, parameters and threads.
+Ensemble exact(Sampler& sampler, const SampleInput& input, const SampleOptions& options = {});
 Ensemble exact(const Program& program, const Parameters& parameters, const SampleInput& input,
                const SampleOptions& options = {});
 

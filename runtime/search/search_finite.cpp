@@ -172,7 +172,7 @@ Ensemble sample_finite(const Program& program, const Parameters& parameters,
     throw Error(fmt::format("scores divided by the temperature {} are too large to add",
                             options.temperature));
   Ensemble ensemble;
-  ensemble.info.method = "exact";
+  ensemble.info.method = row_of(Method::kExact).name;
   ensemble.info.particles = options.particles;
   ensemble.info.temperature = options.temperature;
   ensemble.info.seed = options.seed;

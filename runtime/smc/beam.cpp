@@ -8,12 +8,15 @@
 namespace scry {
 
 Beam::Beam(const SampleOptions& options, int64_t sequence, int length)
-    : options_(options), sequence_(sequence), length_(length) {
-  const bool keeps_all = options.method == Method::kEnumerate;
+    : options_(options),
+      keeps_all_(row_of(options.method).selects == Selects::kAll),
+      weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
+      sequence_(sequence),
+      length_(length) {
   constexpr int64_t kMostPlaces = std::numeric_limits<int32_t>::max() - 1;
-  width_ = static_cast<size_t>(keeps_all ? std::min(options.max_rows, kMostPlaces)
-                                         : int64_t{options.particles});
-  most_ = keeps_all ? width_ + 1 : 2 * width_;  // dropped as many at a time as are kept
+  width_ = static_cast<size_t>(keeps_all_ ? std::min(options.max_rows, kMostPlaces)
+                                          : int64_t{options.particles});
+  most_ = keeps_all_ ? width_ + 1 : 2 * width_;  // dropped as many at a time as are kept
   steps_.reserve(static_cast<size_t>(length));
 }
 
@@ -38,7 +41,7 @@ void Beam::propose(const CandidateTable& table, std::vector<Placed>& placed) {
     for (int32_t tag = 0; tag < table.num_tags; ++tag, ++cell) {
       if (!table.viable(cell)) continue;
       double rank = table.row_scores[row] + table.scores[cell];
-      if (options_.method == Method::kBeamAhead) rank += table.compat(cell);
+      if (weighs_ahead_) rank += table.compat(cell);
       const Entry entry{rank, table.first_row + static_cast<int64_t>(row), tag, -1,
                         static_cast<int64_t>(cell)};
       if (is_full_ && !is_better(entry, entries_[width_ - 1])) continue;
@@ -62,7 +65,7 @@ void Beam::propose(const CandidateTable& table, std::vector<Placed>& placed) {
 
 void Beam::drop_the_worse() {
   if (entries_.size() <= width_) return;
-  if (options_.method == Method::kEnumerate) {
+  if (keeps_all_) {
     throw SamplingError(Trouble::kTooManyRows, sequence_, step_,
                         fmt::format("there are more than {} prefixes to enumerate; sample, or "
                                     "raise the limit",
@@ -80,7 +83,7 @@ void Beam::drop_the_worse() {
 
 void Beam::select(std::vector<int32_t>& places) {
   drop_the_worse();
-  if (options_.method != Method::kEnumerate) {
+  if (!keeps_all_) {
     std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
       return a.row != b.row ? a.row < b.row : a.tag < b.tag;
     });
@@ -91,28 +94,27 @@ void Beam::select(std::vector<int32_t>& places) {
 
 void Beam::weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
                       std::vector<int32_t>& counts, std::vector<double>& log_weights) const {
-  counts.assign(final_rows.size(), 1);
+  counts.clear();
   log_weights.clear();
   for (RowId row : final_rows) log_weights.push_back(forest.log_score(row) / options_.temperature);
 }
 
 Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {
   Ensemble result;
-  const bool exact = options_.method == Method::kEnumerate;
-  result.info = {.method = kMethodNames[static_cast<size_t>(options_.method)],
+  result.info = {.method = row_of(options_.method).name,
                  .resampling = {},
                  .particles = 0,
                  .temperature = options_.temperature,
                  .seed = options_.seed,
                  .sequence = sequence_,
-                 .beam_width = exact ? 0 : options_.particles};
+                 .beam_width = keeps_all_ ? 0 : options_.particles};
   result.steps = std::move(steps_);
   fill_sequences(forest, final_rows, length_, result);
   weigh_rows(forest, final_rows, result.counts, result.log_weights);
   result.sort();
   result.log_z = log_sum_exp(result.log_weights);
-  result.certainty = exact ? Certainty::kExact : Certainty::kLowerBound;
-  if (exact) result.log_z_error = 0;
+  result.certainty = keeps_all_ ? Certainty::kExact : Certainty::kLowerBound;
+  if (keeps_all_) result.log_z_error = 0;
   return result;
 }
 

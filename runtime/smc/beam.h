@@ -27,6 +27,7 @@ class Beam : public Population {
   void drop_the_worse();
 
   SampleOptions options_;
+  bool keeps_all_, weighs_ahead_;
   int64_t sequence_;
   int length_;
   int step_ = 0;

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
 #include "runtime/smc/error_bar.h"
 
 namespace scry {
@@ -58,6 +58,14 @@ ErrorBar judge_runs(double error, double share, double num_values) {
   return bar;
 }
 
+bool have_counts(std::span<const Ensemble> runs) {
+  return std::ranges::any_of(runs, &Ensemble::has_counts);
+}
+bool is_lower_bound(std::span<const Ensemble> runs) {
+  return std::ranges::any_of(
+      runs, [](const Ensemble& run) { return run.certainty == Certainty::kLowerBound; });
+}
+
 /// The mean of Ẑ over all runs and, by the delta method, its relative standard error. An ensemble
 /// that is itself a mean of n runs counts n-fold, and its scatter as that of a mean of n.
 Total mean_of_totals(std::span<const Ensemble> runs, int num_empty) {
@@ -81,7 +89,7 @@ Total mean_of_totals(std::span<const Ensemble> runs, int num_empty) {
   };
   if (num_empty == 0 && all(Certainty::kExact)) {
     total.bar = {Certainty::kExact, 0.0, ""};
-  } else if (runs.front().info.particles == 0) {  // a beam: the same each time, yet not exact
+  } else if (is_lower_bound(runs)) {  // the same each time, perhaps, yet not exact
     total.bar.certainty = Certainty::kLowerBound;
   } else {
     double squares = num_empty * mean * mean, second = 0;
@@ -101,6 +109,7 @@ void check_poolable(std::span<const Ensemble> runs, int num_empty) {
   if (runs.empty()) throw Error("pooling: there are no runs");
   if (num_empty < 0) throw Error(fmt::format("pooling: {} empty runs", num_empty));
   const Ensemble& first = runs.front();
+  const bool with_counts = have_counts(runs), bounded = is_lower_bound(runs);
   for (const Ensemble& run : runs) {
     if (run.length != first.length) {
       throw Error(fmt::format("pooling: the runs are on inputs of lengths {} and {}", first.length,
@@ -114,6 +123,10 @@ void check_poolable(std::span<const Ensemble> runs, int num_empty) {
       throw Error(fmt::format("pooling: the runs have {} and {} particles", first.info.particles,
                               run.info.particles));
     }
+    if (with_counts && run.size() > 0 && !run.has_counts())
+      throw Error("pooling: some runs are of particles, others are weighted sets");
+    if (bounded && run.certainty != Certainty::kLowerBound && run.certainty != Certainty::kExact)
+      throw Error("pooling: some runs give lower bounds of log Z, others estimates");
   }
 }
 
@@ -132,6 +145,7 @@ void merge_sequences(std::span<const Ensemble> runs, Ensemble& pooled) {
   std::stable_sort(sources.begin(), sources.end(),
                    [](const Source& a, const Source& b) { return tags_less(a.tags(), b.tags()); });
 
+  const bool with_counts = have_counts(runs);
   std::vector<double> log_weights;
   for (auto first = sources.begin(), last = first; first != sources.end(); first = last) {
     const std::span<const int32_t> tags = first->tags();
@@ -140,12 +154,12 @@ void merge_sequences(std::span<const Ensemble> runs, Ensemble& pooled) {
     for (; last != sources.end() && std::ranges::equal(last->tags(), tags); ++last) {
       const Ensemble& run = *last->run;
       log_weights.push_back(run.log_weights[last->index] + std::log(run.info.runs));
-      count += run.counts[last->index];
+      count += run.count(last->index);
     }
     pooled.tags.insert(pooled.tags.end(), tags.begin(), tags.end());
     pooled.log_weights.push_back(log_sum_exp(log_weights) - std::log(pooled.info.runs));
     pooled.log_scores.push_back(first->run->log_scores[first->index]);
-    pooled.counts.push_back(pooled.info.particles == 0 ? 1 : count);
+    if (with_counts) pooled.counts.push_back(count);
   }
 }
 
@@ -176,7 +190,7 @@ double Ensemble::model_log_probability(size_t i) const {
 }
 
 double Ensemble::particle_log_weight(size_t i) const {
-  if (info.particles == 0) return log_weights[i];
+  if (!has_counts()) return log_weights[i];
   return log_weights[i] - std::log(counts[i]) + std::log(info.particles) + std::log(info.runs);
 }
 
@@ -185,7 +199,7 @@ double Ensemble::ess() const {
   double sum = 0, squares = 0;
   for (size_t i = 0; i < size(); ++i) {
     sum += weights[i];
-    squares += weights[i] * weights[i] / (info.particles == 0 ? 1 : counts[i]);
+    squares += weights[i] * weights[i] / count(i);
   }
   return sum == 0 ? 0 : sum * sum / squares;
 }
@@ -205,9 +219,8 @@ double Ensemble::expectation(const std::function<double(std::span<const int32_t>
   return total;
 }
 
-std::vector<double> Ensemble::tag_marginals(int num_tags) const {
-  const auto row_size = static_cast<size_t>(num_tags);
-  std::vector<double> marginals(static_cast<size_t>(length) * row_size);
+RealMatrix<double> Ensemble::tag_marginals(int num_tags) const {
+  RealMatrix<double> marginals = RealMatrix<double>::Zero(length, num_tags);
   for (size_t i = 0; i < size(); ++i) {
     const double p = probability(i);
     const std::span<const int32_t> y = sequence(i);
@@ -215,7 +228,7 @@ std::vector<double> Ensemble::tag_marginals(int num_tags) const {
       if (y[t] < 0 || y[t] >= num_tags) {
         throw Error(fmt::format("tag marginals: there is no tag {} among {}", y[t], num_tags));
       }
-      marginals[t * row_size + static_cast<size_t>(y[t])] += p;
+      marginals(static_cast<Eigen::Index>(t), y[t]) += p;
     }
   }
   return marginals;
@@ -256,7 +269,7 @@ void Ensemble::sort() {
   tags = std::move(ordered_tags);
   log_weights = in_order(log_weights, order);
   log_scores = in_order(log_scores, order);
-  counts = in_order(counts, order);
+  if (has_counts()) counts = in_order(counts, order);
 }
 
 Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty) {

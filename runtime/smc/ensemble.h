@@ -5,9 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "dsl/task.h"
+#include "runtime/kernels/eigen_types.h"
 #include "runtime/kernels/philox.h"
 
 namespace scry {
@@ -24,7 +28,7 @@ struct StepRecord {
 struct RunInfo {
   std::string method;      ///< "is", "filter", "smooth", "beam", "enumerate", "exact", …
   std::string resampling;  ///< such as "multinomial if ESS < 0.5 M"; empty where nothing resamples
-  int particles = 0;       ///< M; 0 if the ensemble is no sample (beam, enumeration)
+  int particles = 0;       ///< M; 0 if nothing was drawn (beam, enumeration)
   int runs = 1;            ///< how many independent runs were pooled
   double temperature = 1;
   uint64_t seed = 0;
@@ -44,14 +48,20 @@ enum class Certainty : uint8_t {
 /// "exact", "estimate", "unreliable", "no spread", "unknown", "lower bound".
 const char* to_string(Certainty certainty);
 
-/// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags.
+/// What f makes of a tagging.
+template <class F>
+using ValueOf = std::decay_t<std::invoke_result_t<const F&, std::span<const int32_t>>>;
+
+/// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags. It is its
+/// weights. Where it came about by particles, their counts tell how many stand behind each; a
+/// weighted set (a beam, an enumeration) has none.
 struct Ensemble {
   RunInfo info;
   int length = 0;                   ///< T
   std::vector<int32_t> tags;        ///< [size()][T]
   std::vector<double> log_weights;  ///< merged over equal particles; log Σ exp = log_z
   std::vector<double> log_scores;   ///< G_T
-  std::vector<int32_t> counts;      ///< particles on the sequence; 1 where info.particles is 0
+  std::vector<int32_t> counts;      ///< particles on each sequence; empty for a weighted set
   double log_z = 0;                 ///< log Ẑ; of exp(G_T / temperature)
   Certainty certainty = Certainty::kUnknown;  ///< what log_z and log_z_error are worth
   /// Standard error of log_z: of one run, from its genealogy (genealogy.h); of pooled runs, from
@@ -65,6 +75,9 @@ struct Ensemble {
   std::vector<StepRecord> steps;
 
   size_t size() const { return log_weights.size(); }
+  bool has_counts() const { return !counts.empty(); }
+  /// Particles on sequence i; 1 in a weighted set.
+  int32_t count(size_t i) const { return has_counts() ? counts[i] : 1; }
   std::span<const int32_t> sequence(size_t i) const {
     return std::span(tags).subspan(i * static_cast<size_t>(length), static_cast<size_t>(length));
   }
@@ -76,36 +89,57 @@ struct Ensemble {
   /// log_z for log Z: an estimate, or of a beam an upper bound.
   double model_log_probability(size_t i) const;
   /// log w of each particle on sequence i; with the exact proposal, log Z. Of pooled runs, the log
-  /// of the mean over the sequence's particles.
+  /// of the mean over the sequence's particles. In a weighted set, the sequence's own.
   double particle_log_weight(size_t i) const;
-  /// (Σ w)² / Σ w² over the particles of the final ensemble, or over its sequences if it is no
-  /// sample; 0 if it has no mass.
+  /// (Σ w)² / Σ w² over the particles of the final ensemble, or over its sequences if it is a
+  /// weighted set; 0 if it has no mass.
   double ess() const;
   /// Prefixes really extended, of all recorded steps.
   int64_t num_rows() const;
 
   /// E_p̂[f(y)]; f sees only sequences of positive probability.
   double expectation(const std::function<double(std::span<const int32_t> tags)>& f) const;
-  /// p̂(y_t = tag), as [T][num_tags]. Throws Error if a tag is not below num_tags.
-  std::vector<double> tag_marginals(int num_tags) const;
+  /// Likewise of vectors or matrices of one size, such as Eigen::VectorXd. Throws Error if the
+  /// ensemble has no mass, as the size is not known then.
+  template <class F, class Value = ValueOf<F>,
+            class = std::enable_if_t<!std::is_arithmetic_v<Value>>>
+  Value expectation(const F& f) const {
+    std::optional<Value> total;
+    for (size_t i = 0; i < size(); ++i) {
+      const double p = probability(i);
+      if (!(p > 0)) continue;
+      if (total) {
+        *total += p * f(sequence(i));
+      } else {
+        total.emplace(p * f(sequence(i)));
+      }
+    }
+    if (!total) throw Error("expectation: the ensemble has no sequence of positive weight");
+    return *std::move(total);
+  }
+  /// p̂(y_t = tag), [T, num_tags]; include <Eigen/Core> to use it. Throws Error if a tag is not
+  /// below num_tags.
+  RealMatrix<double> tag_marginals(int num_tags) const;
   /// The indices of the k heaviest sequences, or of all if there are fewer.
   std::vector<size_t> top(size_t k) const;
   /// The index of a sequence drawn from p̂. Throws Error if the ensemble has no mass.
   size_t draw(Random& random) const;
 
-  /// Restores the order of sequences after filling by hand; equal sequences must have been merged.
+  /// Restores the order of sequences after filling by hand; equal sequences must have been merged,
+  /// and there must be a count for each or for none.
   void sort();
 };
 
 /// log Σ exp of log weights; -∞ for none.
 double log_sum_exp(std::span<const double> values);
 
-/// One ensemble of R independent runs on the same input: Ẑ is the mean of theirs, and the standard
-/// error comes from their scatter, with R − 1 degrees of freedom (nothing for R = 1 beyond the
-/// run's own). The rest of the info is
-/// the first run's. Runs that failed by Trouble::kNoMass count as Ẑ = 0: pass how many they are as
-/// `num_empty`. Throws Error if there are no other runs, or if lengths, temperatures or numbers of
-/// particles differ.
+/// One ensemble of R independent runs on the same input, of particles or weighted sets: Ẑ and the
+/// weight of each sequence are the means of theirs, and the standard error comes from their
+/// scatter, with R − 1 degrees of freedom (nothing for R = 1 beyond the run's own). Lower bounds
+/// stay one, and exact ones exact. The rest of the info is the first run's. Runs that failed by
+/// Trouble::kNoMass count as Ẑ = 0: pass how many they are as `num_empty`. Throws Error if there
+/// are no other runs, if lengths, temperatures or numbers of particles differ, if only some have
+/// counts, or if lower bounds are among estimates.
 Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
 
 /// The whole run as one JSON object, in one line: what was asked, log Ẑ and what it is worth, every

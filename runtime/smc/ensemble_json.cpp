@@ -63,7 +63,7 @@ Json sequence_json(const Ensemble& ensemble, size_t i, const Alphabet& alphabet)
           {"share", ensemble.probability(i)},
           {"log_weight", ensemble.log_weights[i]},
           {"log_score", ensemble.log_scores[i]},
-          {"count", ensemble.counts[i]}};
+          {"count", ensemble.count(i)}};
 }
 
 Json step_json(const StepRecord& step) {

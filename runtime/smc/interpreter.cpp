@@ -41,7 +41,7 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       options_(settle_options(options)),
       workers_(workers),
       encoder_(program, parameters),
-      looks_ahead_(looks_ahead(options.method) && program.has_proposal()),
+      looks_ahead_(row_of(options.method).looks_ahead() && program.has_proposal()),
       part_rows_(choose_part_rows()),
       batch_(program),
       forest_(0),
@@ -51,6 +51,21 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       aside_(program, program.state) {
   for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
     steppers_.emplace_back(program, parameters);
+}
+
+void Interpreter::set_options(const SampleOptions& options) {
+  options_ = settle_options(options);
+  looks_ahead_ = row_of(options.method).looks_ahead() && program_.has_proposal();
+  part_rows_ = choose_part_rows();
+}
+
+void Interpreter::release() {
+  members_ = std::vector<Member>();
+  batch_ = Batch(program_);
+  forest_ = Forest(0);
+  for (StateRows* rows : {&states_, &next_, &aside_}) *rows = StateRows(program_, program_.state);
+  cells_ = Cells(program_);
+  children_ = std::vector<Child>();
 }
 
 /// Few enough for the caches, as candidates are written by kernels and read at once by populations.
@@ -70,7 +85,8 @@ void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
   for (const Job& job : jobs) {
     inputs.push_back(job.input->x);
     const auto length = static_cast<int>(job.input->x.size());
-    members_.push_back({job, make_population(options_, job.sequence, length), 1, false});
+    members_.push_back(
+        {job, row_of(options_.method).make(options_, job.sequence, length), 1, false});
   }
   encoder_.run(inputs, looks_ahead_, batch_);
   forest_ = Forest(batch_.num_sequences());
@@ -355,6 +371,7 @@ void Interpreter::finish(Member& member, int32_t index, RowId first_row) {
     return;
   }
   member.population->weigh_rows(forest_, final_rows_, final_counts_, final_log_weights_);
+  if (final_counts_.empty()) final_counts_.assign(final_rows_.size(), 1);
   for (size_t i = 0; i < final_rows_.size(); ++i)
     recording_->finals.push_back({final_rows_[i], index, final_counts_[i], final_log_weights_[i]});
 }

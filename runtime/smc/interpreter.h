@@ -33,9 +33,12 @@ class Interpreter {
   /// least one symbol. With a `recording`, that is filled instead of ensembles.
   void run(std::span<const Job> jobs, Recording* recording = nullptr);
   /// For the runs to come.
+  void set_options(const SampleOptions& options);
   void set_seed(uint64_t seed) { options_.seed = seed; }
   /// Of the last run.
   const Batch& batch() const { return batch_; }
+  /// Gives back the memory that runs took; kernels keep their own.
+  void release();
 
  private:
   /// A sequence of the batch.

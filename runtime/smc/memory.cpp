@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "runtime/kernels/state_rows.h"
-#include "runtime/smc/population.h"
 
 namespace scry {
 namespace {
@@ -19,11 +18,18 @@ constexpr double kGenealogyRowBytes = 32;  // Genealogy::Level's, and an ancesto
 constexpr double kChunkRows = 4;           // of a call of a kernel, at least (bound_kernel.h)
 constexpr double kParticleBytes = 96;      // Particles' columns, and a child that is not a row yet
 
+bool draws(const SampleOptions& options) {
+  return row_of(options.method).selects == Selects::kDraws;
+}
+bool keeps_all(const SampleOptions& options) {
+  return row_of(options.method).selects == Selects::kAll;
+}
+
 /// The most prefixes that a run can have after each step, from 0.
 std::vector<double> bound_rows(const Program& program, const SampleInput& input,
                                const SampleOptions& options) {
-  const auto limit = static_cast<double>(
-      options.method == Method::kEnumerate ? options.max_rows : int64_t{options.particles});
+  const auto limit =
+      static_cast<double>(keeps_all(options) ? options.max_rows : int64_t{options.particles});
   std::vector<double> rows{1};
   for (int step = 1; step <= static_cast<int>(input.x.size()); ++step) {
     int allowed = input.allowed.empty() ? program.num_tags() : 0;
@@ -34,16 +40,11 @@ std::vector<double> bound_rows(const Program& program, const SampleInput& input,
   return rows;
 }
 
-bool draws(const SampleOptions& options) {
-  return options.method == Method::kImportance || options.method == Method::kFilter ||
-         options.method == Method::kSmooth;
-}
-
 double position_bytes(const Program& program, const SampleOptions& options) {
   size_t bytes =
       3 * sizeof(int32_t) + sizeof(double) + row_bytes(program, feature_components(program));
   for (const ScanStage& scan : program.scans) bytes += row_bytes(program, scan_components(scan));
-  if (looks_ahead(options.method)) bytes += row_bytes(program, program.later);
+  if (row_of(options.method).looks_ahead()) bytes += row_bytes(program, program.later);
   return static_cast<double>(bytes);
 }
 
@@ -60,7 +61,7 @@ double placed_bytes(const Program& program, double length, const SampleOptions& 
   };
   add(program.place);
   for (const ScanStage& scan : program.scans) add(scan.in);
-  if (looks_ahead(options.method)) add(program.back_in), add(program.ahead);
+  if (row_of(options.method).looks_ahead()) add(program.back_in), add(program.ahead);
   return elements * static_cast<double>(program.real_size());
 }
 
@@ -91,7 +92,7 @@ std::string suggest_memory(double bytes) {
 }
 
 double candidate_bytes(const Program& program, const SampleOptions& options) {
-  const bool ahead = looks_ahead(options.method) && program.has_proposal();
+  const bool ahead = row_of(options.method).looks_ahead() && program.has_proposal();
   // g and C as the kernel writes them and as doubles; s_t.
   const size_t bytes = (program.real_size() + sizeof(double)) * (ahead ? 2 : 1) +
                        (ahead ? row_bytes(program, program.state) : 0);
@@ -109,39 +110,38 @@ double ensemble_bytes(const Program& program, const SampleInput& input,
 double sampling_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options) {
   const std::vector<double> rows = bound_rows(program, input, options);
-  const Kernel& step = looks_ahead(options.method) && program.has_proposal()
-                           ? program.extend.forward
-                           : program.score;
+  const MethodRow& method = row_of(options.method);
+  const Kernel& step =
+      method.looks_ahead() && program.has_proposal() ? program.extend.forward : program.score;
   double all = 0, most = 0;  // prefixes of all levels; of one that has states
   for (size_t t = 0; t < rows.size(); ++t) {
     all += rows[t];
     if (t + 1 < rows.size()) most = std::max(most, rows[t]);
   }
-  const double held = options.method == Method::kBeam || options.method == Method::kBeamAhead
-                          ? 2.0 * options.particles  // before the worse ones are dropped
-                          : rows.back();
+  const double held =
+      method.held_per_prefix * (keeps_all(options) ? rows.back() : options.particles);
   const double state = static_cast<double>(row_bytes(program, program.state));
   const auto length = static_cast<double>(input.x.size());
   return length * position_bytes(program, options) + placed_bytes(program, length, options) +
          all * (kForestRowBytes + (draws(options) ? kGenealogyRowBytes : 0)) +
          3 * most * state +  // of a level, of the next, and of those that may come into it
-         kParticleBytes * (draws(options) ? options.particles : held) +
+         kParticleBytes * held +
          2 * ensemble_bytes(program, input, options) +  // they are put into order
          candidate_bytes(program, options) +
          static_cast<double>(bytes_per_row(program, step)) * kChunkRows;
 }
 
 void run_in_memory(Workers& workers, int64_t count, int64_t memory,
-                   const std::function<bool(int64_t i, int64_t bytes)>& run) {
+                   const std::function<bool(int worker, int64_t i, int64_t bytes)>& run) {
   const int64_t all = memory > 0 ? memory : default_memory();
   const int64_t num_sharing = std::max<int64_t>(1, std::min<int64_t>(workers.size(), count));
   std::vector<char> is_done(static_cast<size_t>(count));  // bool's bits are not for many threads
-  workers.for_each(count, [&](int, int64_t i) {
-    is_done[static_cast<size_t>(i)] = run(i, all / num_sharing) ? 1 : 0;
+  workers.for_each(count, [&](int worker, int64_t i) {
+    is_done[static_cast<size_t>(i)] = run(worker, i, all / num_sharing) ? 1 : 0;
   });
   if (num_sharing == 1) return;
   for (int64_t i = 0; i < count; ++i) {
-    if (is_done[static_cast<size_t>(i)] == 0) run(i, all);
+    if (is_done[static_cast<size_t>(i)] == 0) run(0, i, all);
   }
 }
 

@@ -27,10 +27,10 @@ double ensemble_bytes(const Program& program, const SampleInput& input,
 /// Bytes of one prefix's candidates while they are looked at.
 double candidate_bytes(const Program& program, const SampleOptions& options);
 
-/// Calls run(i, bytes) for each i < count by all workers, each with its share of `memory` (0:
-/// default_memory()); and again, one after the other with all of it, where it returns false because
-/// the share was too little. So what fits does not depend on the number of workers.
+/// Calls run(worker, i, bytes) for each i < count by all workers, each with its share of `memory`
+/// (0: default_memory()); and again, one after the other with all of it, where it returns false
+/// because the share was too little. So what fits does not depend on the number of workers.
 void run_in_memory(Workers& workers, int64_t count, int64_t memory,
-                   const std::function<bool(int64_t i, int64_t bytes)>& run);
+                   const std::function<bool(int worker, int64_t i, int64_t bytes)>& run);
 
 }  // namespace scry

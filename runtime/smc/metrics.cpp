@@ -62,12 +62,18 @@ double offset_kl(const Ensemble& p_hat, const ParticlePool& pool) {
   return kl_divergence(p_hat, pool.log_z(p_hat.info.temperature));
 }
 
-std::vector<Outcome> sample_extra(const Program& program, const Parameters& parameters,
-                                  std::span<const SampleInput> inputs, SampleOptions options) {
+std::vector<Outcome> sample_extra(Sampler& sampler, std::span<const SampleInput> inputs,
+                                  SampleOptions options) {
   options.method = Method::kFilter;
   options.particles *= 2;
   options.seed = derive_seed(options.seed, UINT32_MAX);
-  return sample(program, parameters, inputs, options);
+  return sampler.sample(inputs, options);
+}
+
+std::vector<Outcome> sample_extra(const Program& program, const Parameters& parameters,
+                                  std::span<const SampleInput> inputs, SampleOptions options) {
+  Sampler sampler(program, parameters, options.threads);
+  return sample_extra(sampler, inputs, std::move(options));
 }
 
 double total_variation(const Ensemble& a, const Ensemble& b) {

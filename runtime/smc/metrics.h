@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "runtime/smc/sample.h"
+#include "runtime/smc/sampler.h"
 
 namespace scry {
 
@@ -32,6 +32,8 @@ double offset_kl(const Ensemble& p_hat, const ParticlePool& pool);
 
 /// More of what the pool should hold: for good measure, 2M particles by filtering, independent of
 /// the sample that `options` describe (the footnote of sec:metrics). Inputs that fail give nothing.
+std::vector<Outcome> sample_extra(Sampler& sampler, std::span<const SampleInput> inputs,
+                                  SampleOptions options);
 std::vector<Outcome> sample_extra(const Program& program, const Parameters& parameters,
                                   std::span<const SampleInput> inputs, SampleOptions options);
 

@@ -12,8 +12,7 @@ namespace scry {
 namespace {
 
 std::string describe_resampling(const SampleOptions& options) {
-  constexpr const char* kNames[] = {"multinomial", "residual", "stratified", "systematic"};
-  const std::string name = kNames[static_cast<size_t>(options.resampling)];
+  const std::string name = scheme_names()[static_cast<size_t>(options.resampling)];
   if (options.trigger == Trigger::kNever) return "never";
   if (options.trigger == Trigger::kAlways) return name + ", always";
   return fmt::format("{} if ESS < {} M", name, options.alpha);
@@ -36,8 +35,8 @@ Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
     : options_(options),
       sequence_(sequence),
       length_(length),
-      proposes_ahead_(options.method != Method::kFilter),
-      weighs_ahead_(options.method == Method::kSmooth),
+      proposes_ahead_(row_of(options.method).proposes == Proposes::kLookahead),
+      weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
       places_(static_cast<size_t>(options.particles), 0),
       uniforms_(places_.size()),
       row_log_weights_{0},
@@ -260,7 +259,7 @@ void Particles::weigh_rows(const Forest&, std::span<const RowId>, std::vector<in
 
 Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_rows) {
   Ensemble result;
-  result.info = {.method = kMethodNames[static_cast<size_t>(options_.method)],
+  result.info = {.method = row_of(options_.method).name,
                  .resampling = describe_resampling(options_),
                  .particles = options_.particles,
                  .temperature = options_.temperature,

@@ -1,28 +1,6 @@
 #include "runtime/smc/population.h"
 
-#include "runtime/smc/beam.h"
-#include "runtime/smc/particles.h"
-
 namespace scry {
-
-bool looks_ahead(Method method) {
-  return method == Method::kImportance || method == Method::kSmooth || method == Method::kBeamAhead;
-}
-
-std::unique_ptr<Population> make_population(const SampleOptions& options, int64_t sequence,
-                                            int length) {
-  switch (options.method) {
-    case Method::kImportance:
-    case Method::kFilter:
-    case Method::kSmooth:
-      return std::make_unique<Particles>(options, sequence, length);
-    case Method::kBeam:
-    case Method::kBeamAhead:
-    case Method::kEnumerate:
-      break;
-  }
-  return std::make_unique<Beam>(options, sequence, length);
-}
 
 void fill_sequences(const Forest& forest, std::span<const RowId> rows, int length,
                     Ensemble& ensemble) {

@@ -1,9 +1,7 @@
 // What lives on the forest for one sequence: particles, a beam, or everything. A population is a
 // policy of the interpreter: it chooses which children of its rows are kept.
 #pragma once
-#include <array>
 #include <cmath>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -11,9 +9,6 @@
 #include "runtime/smc/sample.h"
 
 namespace scry {
-
-/// By Method.
-inline constexpr std::array kMethodNames{"is", "filter", "smooth", "beam", "beam", "enumerate"};
 
 /// The candidates of one step, for some rows of one sequence, one after the other: cell = row · |Y|
 /// + tag, rows counted within the table. Scores are divided by the temperature already.
@@ -49,23 +44,17 @@ class Population {
   /// After all rows: the places whose children become the rows of the next level, in the order of
   /// their parents and then of their tags. None: nothing of positive weight is left.
   virtual void select(std::vector<int32_t>& places) = 0;
-  /// After the last step, whose rows are `final_rows` of the forest: how many particles are on
-  /// each, and the log of their weight together; the weights of all rows add up to Ẑ.
+  /// After the last step, whose rows are `final_rows` of the forest: the log of the weight of each,
+  /// which add up to Ẑ; and how many particles are on each, or nothing where rows are weighted as
+  /// they are.
   virtual void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
                           std::vector<int32_t>& counts, std::vector<double>& log_weights) const = 0;
   /// Likewise after the last step, all that there is to tell.
   virtual Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) = 0;
 };
 
-/// For the sequence with this number and length.
-std::unique_ptr<Population> make_population(const SampleOptions& options, int64_t sequence,
-                                            int length);
-
 /// Fills length, tags and log_scores with the prefixes of these rows.
 void fill_sequences(const Forest& forest, std::span<const RowId> rows, int length,
                     Ensemble& ensemble);
-
-/// Whether the method needs C and s̄ (eq:c).
-bool looks_ahead(Method method);
 
 }  // namespace scry

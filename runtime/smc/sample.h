@@ -11,27 +11,11 @@
 
 #include "runtime/kernels/parameters.h"
 #include "runtime/smc/ensemble.h"
+#include "runtime/smc/methods.h"
 #include "runtime/smc/sampling_error.h"
 #include "runtime/smc/tag_sets.h"
 
 namespace scry {
-
-enum class Method : uint8_t {
-  kImportance,  ///< proposes by g + C (by g without a lookahead), weighs prefixes by G_t
-  kFilter,      ///< proposes by g, weighs prefixes by G_t: C = 0
-  kSmooth,      ///< proposes by g + C, weighs prefixes by G_t + C_t (eq:q-local, eq:sis)
-  kBeam,        ///< keeps the M best prefixes by G_t
-  kBeamAhead,   ///< keeps the M best prefixes by G_t + C_t
-  kEnumerate,   ///< keeps every prefix
-};
-
-enum class Resampling : uint8_t { kMultinomial, kResidual, kStratified, kSystematic };
-enum class Trigger : uint8_t {
-  kAuto,    ///< kEss; for importance sampling kNever
-  kEss,     ///< when ESS < αM
-  kAlways,  ///< at every step but the last
-  kNever,
-};
 
 struct SampleOptions {
   Method method = Method::kSmooth;

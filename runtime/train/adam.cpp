@@ -1,5 +1,8 @@
 // Compiled with -O3 -fno-math-errno: the loops are written for the vectoriser, and run once per
-// minibatch over all parameters.
+// minibatch over all parameters. They are no expressions of Eigen, which takes its vectors' length
+// from the compiler's flags and not from the machine: measured over 300,000 floats, an update took
+// 100 µs here, with AVX2, and 259 µs with Eigen, whose roots also have other last bits; the search
+// for bad numbers 28 and 98 µs. Sums of squares have an order of their own.
 #include "runtime/train/adam.h"
 
 #include <array>
@@ -117,11 +120,6 @@ void update_blocks(const Program& program, std::span<const size_t> blocks, const
   }
 }
 
-template <class T>
-void add_reals(const T* __restrict from, T* __restrict to, int64_t size) {
-  for (int64_t k = 0; k < size; ++k) to[k] += from[k];
-}
-
 }  // namespace
 
 AdamState::AdamState(const Program& program)
@@ -172,14 +170,6 @@ void update(const Program& program, std::span<const size_t> blocks, const AdamOp
   } else {
     const Factors<float> factors(options, norm, state.num_updates);
     update_blocks(program, blocks, factors, gradients, state, parameters);
-  }
-}
-
-void add_to(const RealBuffer& from, RealBuffer& to) {
-  if (to.precision() == Precision::kDouble) {
-    add_reals(static_cast<const double*>(from.at()), static_cast<double*>(to.at()), to.size());
-  } else {
-    add_reals(static_cast<const float*>(from.at()), static_cast<float*>(to.at()), to.size());
   }
 }
 

@@ -43,7 +43,4 @@ std::optional<BadNumber> find_bad_number(const Program& program, const RealBuffe
 void update(const Program& program, std::span<const size_t> blocks, const AdamOptions& options,
             const Gradients& gradients, double norm, AdamState& state, Parameters& parameters);
 
-/// to += from, of equal sizes and precisions.
-void add_to(const RealBuffer& from, RealBuffer& to);
-
 }  // namespace scry

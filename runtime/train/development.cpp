@@ -23,8 +23,8 @@ double mean_log_weight(const Ensemble& ensemble) {
   double total = 0;
   int64_t count = 0;
   for (size_t i = 0; i < ensemble.size(); ++i) {
-    total += ensemble.counts[i] * ensemble.particle_log_weight(i);
-    count += ensemble.counts[i];
+    total += ensemble.count(i) * ensemble.particle_log_weight(i);
+    count += ensemble.count(i);
   }
   return total / static_cast<double>(count);
 }
@@ -74,13 +74,12 @@ std::string describe_overshoot(const EpochReport& report) {
 DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Parameters& parameters,
                                              std::span<const TrainExample> examples,
                                              const TrainOptions& options, Offset offset)
-    : program_(program), parameters_(parameters), offset_(offset) {
+    : sampler_(program, parameters, options.threads), offset_(offset) {
   for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
   options_.method = Method::kSmooth;
   options_.trigger = Trigger::kNever;
   options_.particles = options.particles;
   options_.seed = development_seed(options);
-  options_.threads = options.threads;
   options_.error_bar = false;
 }
 
@@ -91,7 +90,7 @@ void DevelopmentDivergence::compute_offsets() {
   options.particles *= 16;
   options.seed = derive_seed(options.seed, 1);
   log_z_.emplace();
-  for (const Outcome& outcome : sample(program_, parameters_, inputs_, options)) {
+  for (const Outcome& outcome : sampler_.sample(inputs_, options)) {
     ParticlePool pool;
     if (has_mass(outcome)) pool.add(outcome.ensemble);
     log_z_->push_back(pool.log_z());
@@ -100,12 +99,12 @@ void DevelopmentDivergence::compute_offsets() {
 
 void DevelopmentDivergence::measure(EpochReport& report) {
   if (offset_ == Offset::kOnce && !log_z_) compute_offsets();
-  const std::vector<Outcome> outcomes = sample(program_, parameters_, inputs_, options_);
+  const std::vector<Outcome> outcomes = sampler_.sample(inputs_, options_);
   std::vector<Outcome> extra;
   if (offset_ == Offset::kEveryEpoch) {
     SampleOptions options = options_;
     options.trigger = Trigger::kEss;
-    extra = sample_extra(program_, parameters_, inputs_, options);
+    extra = sample_extra(sampler_, inputs_, options);
   }
   double offset_kl = 0, kl = 0, ess = 0;
   int64_t count = 0;

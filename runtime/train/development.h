@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/smc/sample.h"
+#include "runtime/smc/sampler.h"
 #include "runtime/train/sharded_objective.h"
 #include "runtime/train/train.h"
 
@@ -44,8 +44,7 @@ class DevelopmentDivergence {
  private:
   void compute_offsets();
 
-  const Program& program_;
-  const Parameters& parameters_;
+  Sampler sampler_;
   std::vector<SampleInput> inputs_;
   SampleOptions options_;
   Offset offset_;

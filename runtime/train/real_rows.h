@@ -38,13 +38,7 @@ class RealRows {
   void add_rows(int64_t to, const RealRows& other, int64_t from, int64_t count = 1) {
     for (size_t p = 0; p < parts_.size(); ++p) {
       const int64_t size = parts_[p].size;
-      RealBuffer& mine = parts_[p].values;
-      const RealBuffer& theirs = other.parts_[p].values;
-      if (mine.precision() == Precision::kDouble) {
-        add<double>(mine.at(to * size), theirs.at(from * size), count * size);
-      } else {
-        add<float>(mine.at(to * size), theirs.at(from * size), count * size);
-      }
+      parts_[p].values.add(to * size, other.parts_[p].values, from * size, count * size);
     }
   }
 
@@ -60,12 +54,6 @@ class RealRows {
   }
 
  private:
-  template <class T>
-  static void add(void* to, const void* from, int64_t size) {
-    auto* a = static_cast<T*>(to);
-    const auto* b = static_cast<const T*>(from);
-    for (int64_t i = 0; i < size; ++i) a[i] += b[i];
-  }
   struct Part {
     std::string name;
     int64_t size;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/train/adam.h"
-
 namespace scry {
 
 ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters,
@@ -34,8 +32,7 @@ Tally ShardedObjective::compute_gradient(std::span<const TrainExample> examples,
         worker.add_gradient(part, seed, scale, buffers_[shard], shard_tally);
       });
   for (size_t shard = 1; shard < num_shards(examples.size()); ++shard) {
-    add_to(buffers_[shard].values, buffers_.front().values);
-    add_to(buffers_[shard].tables, buffers_.front().tables);
+    buffers_.front().add(buffers_[shard]);
   }
   finish_.run({});
   return tally;

@@ -1,6 +1,6 @@
 # cmake -D ROOT=tree -P check_includes.cmake
-# Fails, naming file:line, if an include goes against the flow, which is the order of `rooms`, or if an
-# LLVM header is included anywhere but in compiler/*.cpp.
+# Fails, naming file:line, if an include goes against the flow, which is the order of `rooms`, if an
+# LLVM header is included anywhere but in compiler/*.cpp, or Eigen's in a header of a room, as <scry.h> has them all.
 cmake_minimum_required(VERSION 3.25)
 
 # A room may include itself and what stands to its left. runtime is what stands in the folder itself.
@@ -50,6 +50,8 @@ foreach(file IN LISTS files)
     set(fault "")
     if(header MATCHES "^(llvm|llvm-c|clang|lld)/" AND NOT file MATCHES "^compiler/[^/]+[.]cpp$")
       set(fault "LLVM headers belong in compiler/*.cpp only")
+    elseif(header MATCHES "^Eigen/" AND NOT room STREQUAL "" AND file MATCHES "[.]h$")
+      set(fault "headers name Eigen's types by runtime/kernels/eigen_types.h")
     elseif(place GREATER -1 AND target_layer IN_LIST layers
            AND (target_place EQUAL -1 OR target_place GREATER place))
       math(EXPR last "${place} + 1")

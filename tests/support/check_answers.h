@@ -2,6 +2,7 @@
 #pragma once
 #include <scry.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -23,15 +24,14 @@ using Oracle = std::function<double(const std::vector<int>& x, const std::vector
 struct Answers {
   std::map<std::vector<int>, double> scores;  // above -∞
   double log_z = 0, best = -INFINITY;
-  std::vector<double> marginals;  // [T][|Y|]
+  Eigen::MatrixXd marginals;  // [T, |Y|]
 };
 
 inline Answers enumerate_plainly(const Task& task, const std::vector<int>& x,
                                  const Oracle& oracle) {
   Answers answers;
   double total = 0;
-  const auto num_tags = static_cast<size_t>(task.y.size());
-  answers.marginals.assign(x.size() * num_tags, 0.0);
+  answers.marginals.setZero(static_cast<Eigen::Index>(x.size()), task.y.size());
   for (const std::vector<int>& y : all_taggings(task, static_cast<int>(x.size()))) {
     const double score = oracle(x, y);
     if (score == -INFINITY) continue;
@@ -39,21 +39,14 @@ inline Answers enumerate_plainly(const Task& task, const std::vector<int>& x,
     answers.best = std::max(answers.best, score);
     total += std::exp(score);
     for (size_t t = 0; t < y.size(); ++t)
-      answers.marginals[t * num_tags + static_cast<size_t>(y[t])] += std::exp(score);
+      answers.marginals(static_cast<Eigen::Index>(t), y[t]) += std::exp(score);
   }
   answers.log_z = std::log(total);
-  for (double& marginal : answers.marginals) marginal /= total;
+  answers.marginals /= total;
   return answers;
 }
 
 inline constexpr double kSameNumber = 1e-9;
-
-inline double farthest(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double far = 0;
-  for (size_t i = 0; i < a.size(); ++i) far = std::max(far, std::abs(a[i] - b[i]));
-  return far;
-}
 
 /// Each sequence of the ensemble is a tagging of positive probability, with its score.
 inline void check_scores(const Ensemble& ensemble, const Answers& answers) {
@@ -68,17 +61,17 @@ inline void check_scores(const Ensemble& ensemble, const Answers& answers) {
 inline void check_whole(const Ensemble& ensemble, const Task& task, const Answers& answers) {
   CHECK(std::abs(ensemble.log_z - answers.log_z) <= kSameNumber);
   CHECK(ensemble.size() == answers.scores.size());
-  CHECK(farthest(ensemble.tag_marginals(task.y.size()), answers.marginals) <= kSameNumber);
+  if (ensemble.length > 0)
+    CHECK((ensemble.tag_marginals(task.y.size()) - answers.marginals).cwiseAbs().maxCoeff() <=
+          kSameNumber);
   check_scores(ensemble, answers);
 }
 
 /// Exact draws are as frequent as they should be: within 5 standard errors.
 inline void check_frequencies(const Ensemble& draws, const Task& task, const Answers& answers) {
-  const std::vector<double> drawn = draws.tag_marginals(task.y.size());
-  for (size_t i = 0; i < drawn.size(); ++i) {
-    const double p = answers.marginals[i];
-    CHECK(std::abs(drawn[i] - p) <= 5 * std::sqrt(p * (1 - p) / draws.info.particles) + 1e-9);
-  }
+  const Eigen::ArrayXXd p = answers.marginals.array(),
+                        far = (draws.tag_marginals(task.y.size()).array() - p).abs();
+  CHECK((far <= 5 * (p * (1 - p) / draws.info.particles).sqrt() + 1e-9).all());
 }
 
 /// A program in double precision with lively parameters: no weight is 0 or 1.

@@ -2,6 +2,7 @@
 // separator, against enumeration in plain arithmetic.
 #include <scry.h>
 
+#include <Eigen/Core>
 #include <limits>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "tests/support/lessons.h"
 #include "tests/support/plain_models.h"
 #include "tests/support/replay.h"
+#include "tests/support/sampling_methods.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -123,15 +125,12 @@ TEST_CASE("the end is nobody's tag but its own, whatever the method") {
   Compiled model(lesson_05(), 2);
   const Task& task = model.program.task;
   const std::vector<int> x = random_input(task, 8, 1);
-  for (const Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                              Method::kBeamAhead, Method::kEnumerate}) {
+  for (const Method method : sampling_methods()) {
     const Ensemble drawn =
         sample(model.program, model.parameters, x, {.method = method, .particles = 300});
     CHECK(drawn.length == 8);
     CHECK(std::set<int>(drawn.tags.begin(), drawn.tags.end()) == std::set<int>{0, 1});
-    const std::vector<double> marginals = drawn.tag_marginals(task.y.size());
-    for (size_t t = 0; t < x.size(); ++t)
-      CHECK(marginals[t * 3 + static_cast<size_t>(*task.y.eos())] == 0);
+    CHECK(drawn.tag_marginals(task.y.size()).col(*task.y.eos()).isZero(0));
     CHECK(to_json(drawn, task).find("eos") == std::string::npos);
   }
 }

@@ -8,6 +8,7 @@
 #include "runtime/train/train.h"
 #include "tests/catch.h"
 #include "tests/support/forward_algorithm.h"
+#include "tests/support/sampling_methods.h"
 #include "tests/support/small_models.h"
 #include "tests/support/taggings.h"
 
@@ -66,12 +67,14 @@ struct ManyTags {
 
   double p(int from, int y, int symbol) const { return transition(from, y) * emission(y, symbol); }
   double log_z() const {
-    return forward_log_z(x, kClasses + 1, kClasses, [&](int symbol) {
-      Eigen::MatrixXd weights = Eigen::MatrixXd::Zero(kClasses + 1, kClasses + 1);
-      for (int y = 0; y < kTags; ++y)
-        weights.col(y % kClasses) += transition.col(y) * emission(y, symbol);
-      return weights;
-    });
+    Eigen::RowVectorXd alpha = Eigen::RowVectorXd::Unit(kClasses + 1, kClasses);
+    for (int symbol : x) {
+      const Eigen::RowVectorXd tags =
+          (alpha * transition).cwiseProduct(emission.col(symbol).transpose());
+      alpha.setZero();
+      for (int y = 0; y < kTags; ++y) alpha(y % kClasses) += tags(y);
+    }
+    return std::log(alpha.sum());
   }
   /// The best score, by dynamic programming over classes.
   double best_score() const {
@@ -211,9 +214,8 @@ TEST_CASE("results are the same bits in whatever memory") {
     }
     inputs.emplace_back(x, allowed);
   }
-  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                        Method::kBeamAhead, Method::kEnumerate}) {
-    const bool all = method == Method::kEnumerate;
+  for (Method method : sampling_methods()) {
+    const bool all = row_of(method).selects == Selects::kAll;
     SampleOptions options{.method = method, .particles = 150, .max_rows = all ? 3600 : 1};
     // The candidates of a level take several times as much as all else.
     std::vector<SampleInput> mine;

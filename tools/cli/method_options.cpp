@@ -4,65 +4,52 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <functional>
+#include <vector>
 
 #include "tools/cli/command.h"
 
 namespace scry::cli {
 namespace {
 
-enum : unsigned {
-  kIs = 1,
-  kFilter = 2,
-  kSmooth = 4,
-  kBeam = 8,
-  kExact = 16,
-  kViterbi = 32,
-  kAstar = 64,
-  kSamplers = kIs | kFilter | kSmooth,
-  kSeveral = kSamplers | kBeam | kExact,  // taggings, with weights
-  kSearches = kViterbi | kAstar,
-};
+using Serves = bool (*)(const MethodRow&);
 
-struct MethodName {
-  const char* name;
-  unsigned bit;
-};
-constexpr std::array kMethods{
-    MethodName{"is", kIs},       MethodName{"filter", kFilter}, MethodName{"smooth", kSmooth},
-    MethodName{"beam", kBeam},   MethodName{"exact", kExact},   MethodName{"viterbi", kViterbi},
-    MethodName{"astar", kAstar},
-};
+bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
+bool is_limited(const MethodRow& row) {
+  return row.make == nullptr || row.selects == Selects::kAll;
+}
 
 /// The methods that an option serves; and perhaps another option, beside which it has a use
 /// whatever the method, or without which it has none. Options that are not here serve all.
 struct OptionUse {
   const char* option;
-  unsigned methods;
+  Serves serves;
   const char* also_with = nullptr;
 };
+constexpr Serves kEnsembles = [](const MethodRow& row) { return row.finds_ensembles(); };
 constexpr std::array kUses{
-    OptionUse{"--particles", kSeveral},
-    OptionUse{"--resample", kSamplers},
-    OptionUse{"--scheme", kSamplers},
-    OptionUse{"--alpha", kSamplers},
-    OptionUse{"--beam-by", kBeam},
-    OptionUse{"--temperature", kSeveral},
-    OptionUse{"--runs", kSamplers},
-    OptionUse{"--top", kSeveral},
-    OptionUse{"--steps", kSeveral},
-    OptionUse{"--kl", kSeveral},
-    OptionUse{"--max-rows", kExact | kSearches, "--kl"},
-    OptionUse{"--batch", kSamplers | kBeam},
-    OptionUse{"--memory", kSeveral | kViterbi},
+    OptionUse{"--particles", kEnsembles},
+    OptionUse{"--resample", resamples},
+    OptionUse{"--scheme", resamples},
+    OptionUse{"--alpha", resamples},
+    OptionUse{"--beam-by", [](const MethodRow& row) { return has_variants(row.name); }},
+    OptionUse{"--temperature", kEnsembles},
+    OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
+    OptionUse{"--top", kEnsembles},
+    OptionUse{"--steps", kEnsembles},
+    OptionUse{"--kl", kEnsembles},
+    OptionUse{"--max-rows", is_limited, "--kl"},
+    OptionUse{"--batch", [](const MethodRow& row) { return row.make != nullptr; }},
+    OptionUse{"--memory", [](const MethodRow& row) { return row.keeps_to_memory; }},
 };
 
-std::string names_of(unsigned methods) {
-  std::string names;
-  for (const MethodName& method : kMethods) {
-    if ((methods & method.bit) != 0)
-      names += (names.empty() ? "" : ", ") + std::string(method.name);
+/// Of the offered methods for which `serves` holds.
+std::string names_of(const std::function<bool(const MethodRow&)>& serves) {
+  std::vector<std::string> names;
+  for (const std::string& name : offered_methods()) {
+    if (serves(*find_method(name))) names.push_back(name);
   }
-  return names;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string value_of(const CLI::App& app, const char* option) {
@@ -77,27 +64,51 @@ void refuse(const char* option, const std::string& beside, const std::string& wh
 
 }  // namespace
 
+std::string method_help() {
+  std::string help = fmt::format(
+      "How; {} if the model has a proposal, else {}:", row_of(default_method(true)).name,
+      row_of(default_method(false)).name);
+  for (const std::string& name : offered_methods())
+    help += fmt::format("\n{:8} {}", name, find_method(name)->summary);
+  return help;
+}
+
+std::string resample_help() {
+  const std::string never = names_of(
+      [](const MethodRow& row) { return resamples(row) && row.trigger == Trigger::kNever; });
+  return fmt::format("When: if ESS < alpha M (never for {}), at every step, or not at all", never);
+}
+
+std::string max_rows_help() {
+  return fmt::format("Limit of {} and --kl: rows in memory", names_of(is_limited));
+}
+
+const MethodRow& chosen_method(const std::string& name, const std::string& beam_by,
+                               bool has_lookahead) {
+  if (name.empty()) return row_of(default_method(has_lookahead));
+  if (!has_variants(name)) return *find_method(name);
+  return *find_method(name, named<Weighs>(weighs_names(), beam_by));
+}
+
 void check_method_options(const CLI::App& app, const std::string& method) {
   const auto given = [&](const char* option) { return app.get_option(option)->count() > 0; };
-  const std::string used = method.empty() ? "smooth" : method;
-  unsigned bit = 0;
-  for (const MethodName& known : kMethods) bit |= used == known.name ? known.bit : 0u;
+  const MethodRow& row = chosen_method(method, weighs_names()[0], true);
   for (const OptionUse& use : kUses) {
-    if (!given(use.option) || (use.methods & bit) != 0) continue;
+    if (!given(use.option) || use.serves(row)) continue;
     if (use.also_with != nullptr && given(use.also_with)) continue;
     const std::string beside = method.empty() ? "sampling" : "--method " + method;
     refuse(use.option, beside,
-           fmt::format("it is for {}{}", names_of(use.methods),
+           fmt::format("it is for {}{}", names_of(use.serves),
                        use.also_with == nullptr ? "" : fmt::format(" and {}", use.also_with)));
   }
   // Seeds are of draws, and of fresh parameters.
-  if (given("--seed") && given("--params") && (bit & (kSamplers | kExact)) == 0 && !given("--kl"))
+  if (given("--seed") && given("--params") && !row.is_random && !given("--kl"))
     refuse("--seed", "--method " + method, "nothing is drawn, and the parameters are given");
   const std::string resample = value_of(app, "--resample");
-  const bool never = resample == "never" || (resample.empty() && used == "is");
+  const bool never = resample == "never" || (resample.empty() && row.trigger == Trigger::kNever);
   for (const char* option : {"--scheme", "--alpha"}) {
     if (given(option) && never)
-      refuse(option, resample.empty() ? "--method is" : "--resample never",
+      refuse(option, resample.empty() ? "--method " + method : "--resample never",
              resample.empty() ? "it does not resample unless --resample says so"
                               : "nothing is resampled");
   }

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 
 #include "compiler/compile.h"
-#include "runtime/kernels/workers.h"
 #include "runtime/search/exact.h"
 #include "runtime/search/search.h"
 #include "runtime/smc/memory.h"
 #include "runtime/smc/metrics.h"
+#include "runtime/smc/sampler.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
 #include "tools/cli/method_options.h"
@@ -29,7 +28,7 @@ constexpr size_t kShownErrors = 20;
 
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
-  std::string scheme = "multinomial", resample, beam_by = "score";
+  std::string scheme = scheme_names()[0], resample, beam_by = weighs_names()[0];
   InputFormatOption input_format;
   SampleOptions sampling;
   int runs = 1, top = -1;
@@ -45,32 +44,17 @@ class SampleCommand {
         program_(compile(bundle, {.precision = options.precision == "double" ? Precision::kDouble
                                                                              : Precision::kFloat,
                                   .gradients = false})),
-        parameters_(parameters_of(program_, options.params, options.sampling.seed)) {
-    if (options_.method.empty()) options_.method = program_.has_proposal() ? "smooth" : "filter";
+        parameters_(parameters_of(program_, options.params, options.sampling.seed)),
+        method_(chosen_method(options.method, options.beam_by, program_.has_proposal())),
+        sampler_(program_, parameters_, options.sampling.threads) {
     SampleOptions& sampling = options_.sampling;
-    static const std::map<std::string, Method> methods{{"is", Method::kImportance},
-                                                       {"filter", Method::kFilter},
-                                                       {"smooth", Method::kSmooth},
-                                                       {"beam", Method::kBeam}};
-    if (const auto found = methods.find(options_.method); found != methods.end())
-      sampling.method = found->second;
-    if (options_.method == "beam" && options_.beam_by == "lookahead")
-      sampling.method = Method::kBeamAhead;
-    static const std::map<std::string, Resampling> schemes{
-        {"multinomial", Resampling::kMultinomial},
-        {"residual", Resampling::kResidual},
-        {"stratified", Resampling::kStratified},
-        {"systematic", Resampling::kSystematic}};
-    // A search keeps the states of all it met.
-    sampling.max_rows = options_.max_rows > 0        ? options_.max_rows
-                        : options_.method == "astar" ? SearchOptions().max_rows
-                                                     : int64_t{1} << 20;
-    sampling.resampling = schemes.at(options_.scheme);
-    static const std::map<std::string, Trigger> triggers{{"", Trigger::kAuto},
-                                                         {"ess", Trigger::kEss},
-                                                         {"always", Trigger::kAlways},
-                                                         {"never", Trigger::kNever}};
-    sampling.trigger = triggers.at(options_.resample);
+    if (method_.make != nullptr) sampling.method = method_.method;
+    // A best-first search keeps the states of all it met.
+    sampling.max_rows = options_.max_rows > 0              ? options_.max_rows
+                        : method_.method == Method::kAstar ? SearchOptions().max_rows
+                                                           : int64_t{1} << 20;
+    sampling.resampling = named<Resampling>(scheme_names(), options_.scheme);
+    sampling.trigger = named<Trigger>(trigger_names(), options_.resample);
   }
 
   int run() {
@@ -101,7 +85,7 @@ class SampleCommand {
         totals.add(result);
         note_error(result);
         if (!as_table)
-          text += result_json(result, program_.task, options_.method, parameters_origin(), top,
+          text += result_json(result, program_.task, method_.name, parameters_origin(), top,
                               options_.with_steps);
       }
       bar.clear();
@@ -112,8 +96,7 @@ class SampleCommand {
     output.finish();
     report_errors();
     if (options_.with_stats) {
-      tell_lines(
-          format_totals(totals, seconds_, Workers(options_.sampling.threads).size(), Style(false)));
+      tell_lines(format_totals(totals, seconds_, sampler_.num_threads(), Style(false)));
     }
     return num_errors_ == 0 ? 0 : 1;
   }
@@ -145,10 +128,10 @@ class SampleCommand {
       if (lines[i].error.empty()) inputs[i] = {lines[i].x, lines[i].allowed};
     }
     const auto start = std::chrono::steady_clock::now();
-    if (options_.method == "viterbi" || options_.method == "astar") {
-      search(inputs, results);
-    } else {
+    if (method_.finds_ensembles()) {
       take_outcomes(sample_all(inputs), results);
+    } else {
+      search(inputs, results);
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (options_.with_kl) measure(inputs, results);
@@ -170,11 +153,10 @@ class SampleCommand {
     return program_.params.empty() ? "none" : options_.params.empty() ? "random" : "file";
   }
 
-  std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) const {
-    if (options_.method == "exact") return exact(program_, parameters_, inputs, options_.sampling);
-    if (options_.runs > 1)
-      return sample_runs(program_, parameters_, inputs, options_.sampling, options_.runs);
-    return sample(program_, parameters_, inputs, options_.sampling);
+  std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) {
+    if (method_.make == nullptr) return exact(program_, parameters_, inputs, options_.sampling);
+    return options_.runs > 1 ? sampler_.sample_runs(inputs, options_.sampling, options_.runs)
+                             : sampler_.sample(inputs, options_.sampling);
   }
 
   static std::string explain(const SamplingError& error) {
@@ -183,32 +165,33 @@ class SampleCommand {
   }
 
   void search(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
-    const auto best = options_.method == "viterbi" ? viterbi : search_best_first;
+    const auto best = method_.method == Method::kViterbi ? viterbi : search_best_first;
     Workers workers(options_.sampling.threads);
     const auto num_inputs = static_cast<int64_t>(inputs.size());
     std::vector<char> is_bad(inputs.size());  // as it was read
     for (size_t i = 0; i < results.size(); ++i) is_bad[i] = results[i].error.empty() ? 0 : 1;
-    run_in_memory(workers, num_inputs, options_.sampling.memory, [&](int64_t i, int64_t bytes) {
-      SampleResult& result = results[static_cast<size_t>(i)];
-      if (is_bad[static_cast<size_t>(i)] != 0) return true;
-      try {
-        result.best = best(program_, parameters_, inputs[static_cast<size_t>(i)],
-                           {result.sequence, options_.sampling.max_rows, bytes});
-        result.error.clear();
-        return true;
-      } catch (const SamplingError& error) {
-        result.error = explain(error);
-        return error.trouble() != Trouble::kTooMuchMemory;
-      }
-    });
+    run_in_memory(workers, num_inputs, options_.sampling.memory,
+                  [&](int, int64_t i, int64_t bytes) {
+                    SampleResult& result = results[static_cast<size_t>(i)];
+                    if (is_bad[static_cast<size_t>(i)] != 0) return true;
+                    try {
+                      result.best = best(program_, parameters_, inputs[static_cast<size_t>(i)],
+                                         {result.sequence, options_.sampling.max_rows, bytes});
+                      result.error.clear();
+                      return true;
+                    } catch (const SamplingError& error) {
+                      result.error = explain(error);
+                      return error.trouble() != Trouble::kTooMuchMemory;
+                    }
+                  });
   }
 
   /// KL(p̂ ‖ p), exactly where all taggings can be enumerated; else the offset KL, over the
   /// particles drawn and twice as many by filtering (sec:metrics).
-  void measure(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
+  void measure(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) {
     SampleOptions quiet = options_.sampling;
     quiet.progress = {};
-    const std::vector<Outcome> extra = sample_extra(program_, parameters_, inputs, quiet);
+    const std::vector<Outcome> extra = sample_extra(sampler_, inputs, quiet);
     for (size_t i = 0; i < results.size(); ++i) {
       SampleResult& result = results[i];
       if (!result.ensemble) continue;
@@ -219,7 +202,7 @@ class SampleCommand {
         // Then it is that of p, whatever was drawn.
       } else if (count <= static_cast<double>(options_.sampling.max_rows)) {
         try {
-          log_z = exact(program_, parameters_, inputs[i], quiet).log_z;
+          log_z = exact(sampler_, inputs[i], quiet).log_z;
         } catch (const SamplingError& error) {  // in a tagging that was not drawn
           result.error = "no KL: " + explain(error);
           continue;
@@ -251,10 +234,16 @@ class SampleCommand {
   FileFormat format_;
   Program program_;
   Parameters parameters_;
+  const MethodRow& method_;
+  Sampler sampler_;
   std::vector<std::pair<int, std::string>> errors_;  // the first, by line
   size_t num_errors_ = 0;
   double seconds_ = 0;  // of sampling or searching
 };
+
+std::vector<std::string> strings(std::span<const char* const> names) {
+  return {names.begin(), names.end()};
+}
 
 }  // namespace
 
@@ -271,22 +260,18 @@ Action declare_sample(CLI::App& app) {
       });
   add_input_format(app, options->input_format, "--input-format");  // --format is the output's
   add_params(app, options->params);
-  add_choice(app, "--method", options->method,
-             {"is", "filter", "smooth", "beam", "exact", "viterbi", "astar"},
-             "How; smooth if the model has a proposal, else filter")
-      ->default_str("");
+  add_choice(app, "--method", options->method, offered_methods(), method_help())->default_str("");
   add_count(app, "-M,--particles", sampling.particles, 1, "Particles, or the beam's width")
       ->capture_default_str();
-  add_choice(app, "--resample", options->resample, {"ess", "always", "never"},
-             "When: if ESS < alpha M (never for is), at every step, or not at all")
+  add_choice(app, "--resample", options->resample, strings(trigger_names().subspan(1)),
+             resample_help())
       ->default_str("");
-  add_choice(app, "--scheme", options->scheme,
-             {"multinomial", "residual", "stratified", "systematic"}, "Of resampling");
+  add_choice(app, "--scheme", options->scheme, strings(scheme_names()), "Of resampling");
   check_number(app.add_option("--alpha", sampling.alpha, "Resample if ESS < alpha M")
                    ->capture_default_str()
                    ->type_name("X"),
                "between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
-  add_choice(app, "--beam-by", options->beam_by, {"score", "lookahead"},
+  add_choice(app, "--beam-by", options->beam_by, strings(weighs_names()),
              "A beam keeps the best by G_t, or by G_t + C_t");
   check_number(
       app.add_option("--temperature", sampling.temperature, "Sample from exp(G_T / temperature)")
@@ -307,9 +292,7 @@ Action declare_sample(CLI::App& app) {
       "--kl", options->with_kl,
       "KL of the sample to the model in bits: exact if all taggings can be enumerated, else "
       "the offset KL, a lower bound");
-  check_number(app.add_option("--max-rows", options->max_rows,
-                              "Limit of exact, viterbi, astar and --kl: rows in memory")
-                   ->type_name("N"),
+  check_number(app.add_option("--max-rows", options->max_rows, max_rows_help())->type_name("N"),
                "a whole number above 0", [](double x) { return x >= 1 && x <= 1e9; });
   add_memory(app, sampling.memory);
   add_seed(app, sampling.seed, "Seed of the draws, and of fresh parameters");

@@ -22,7 +22,7 @@ struct Options {
   uint64_t seed = 1;
 };
 
-struct Sampler {
+struct Contender {
   std::string label;
   Parameters parameters;
   Method method = Method::kSmooth;
@@ -69,16 +69,16 @@ void check_same_model(const Program& program, const Parameters& a, const Paramet
   }
 }
 
-std::vector<Sampler> read_samplers(const Options& options, const Program& program) {
+std::vector<Contender> read_contenders(const Options& options, const Program& program) {
   const Parameters theta = read_parameters(options.theta, program);
-  std::vector<Sampler> samplers{{"filter", theta, Method::kFilter}, {"untrained", theta}};
+  std::vector<Contender> contenders{{"filter", theta, Method::kFilter}, {"untrained", theta}};
   for (const std::string& cell : options.cells) {
     const size_t at = cell.find('=');
     const std::string file = cell.substr(at + 1);
-    samplers.push_back({cell.substr(0, at), read_parameters(file, program)});
-    check_same_model(program, theta, samplers.back().parameters, file);
+    contenders.push_back({cell.substr(0, at), read_parameters(file, program)});
+    check_same_model(program, theta, contenders.back().parameters, file);
   }
-  return samplers;
+  return contenders;
 }
 
 bool is_lower(const std::string& tag) { return std::islower(static_cast<unsigned char>(tag[0])); }
@@ -88,7 +88,7 @@ double share_in_right_case(const Ensemble& e, const Example& example, const Task
   double right = 0;
   for (size_t i = 0; i < e.size(); ++i) {
     if (is_lower(task.y.name(e.sequence(i)[0])) == is_lower(task.y.name(example.y[0])))
-      right += e.counts[i];
+      right += e.count(i);
   }
   return right / e.info.particles;
 }
@@ -96,7 +96,7 @@ double share_in_right_case(const Ensemble& e, const Example& example, const Task
 /// The mean over the particles of log w = G_T - log q (eq:sis, not resampling).
 double mean_log_weight(const Ensemble& e) {
   double sum = 0;
-  for (size_t i = 0; i < e.size(); ++i) sum += e.counts[i] * e.particle_log_weight(i);
+  for (size_t i = 0; i < e.size(); ++i) sum += e.count(i) * e.particle_log_weight(i);
   return sum / e.info.particles;
 }
 
@@ -109,21 +109,21 @@ void run(const Options& options) {
     for (const Example& example : examples) result.emplace_back(example.x);
     return result;
   }();
-  const std::vector<Sampler> samplers = read_samplers(options, program);
+  const std::vector<Contender> contenders = read_contenders(options, program);
 
   std::vector<ParticlePool> pools(inputs.size());
   std::vector<std::vector<Outcome>> outcomes[2];  // by trigger, sampler, input
   uint32_t num_runs = 0;
-  for (const Sampler& sampler : samplers) {
+  for (const Contender& contender : contenders) {
+    Sampler sampler(program, contender.parameters);
     for (size_t k = 0; k < 2; ++k) {
-      const SampleOptions sampling{.method = sampler.method,
+      const SampleOptions sampling{.method = contender.method,
                                    .particles = options.particles,
                                    .trigger = kTriggers[k],
                                    .seed = derive_seed(options.seed, num_runs++),
                                    .error_bar = false};
-      outcomes[k].push_back(sample(program, sampler.parameters, inputs, sampling));
-      const std::vector<Outcome> extra =
-          sample_extra(program, sampler.parameters, inputs, sampling);
+      outcomes[k].push_back(sampler.sample(inputs, sampling));
+      const std::vector<Outcome> extra = sample_extra(sampler, inputs, sampling);
       for (size_t i = 0; i < inputs.size(); ++i) {
         pools[i].add(outcomes[k].back()[i].value());
         pools[i].add(extra[i].value());
@@ -131,8 +131,8 @@ void run(const Options& options) {
     }
   }
 
-  std::vector<Row> rows(samplers.size());
-  for (size_t s = 0; s < samplers.size(); ++s) {
+  std::vector<Row> rows(contenders.size());
+  for (size_t s = 0; s < contenders.size(); ++s) {
     Row& row = rows[s];
     for (size_t i = 0; i < inputs.size(); ++i) {
       for (size_t k = 0; k < 2; ++k)
@@ -151,16 +151,16 @@ void run(const Options& options) {
   fmt::print(
       "| sampler | offset KL, bits | the same, resampling | KL(q‖p), bits | ESS / M | p̂(y\\*) "
       "| right case, x ends in 0 | in 1 |\n|---|---|---|---|---|---|---|---|\n");
-  for (size_t s = 0; s < samplers.size(); ++s) {
+  for (size_t s = 0; s < contenders.size(); ++s) {
     const Row& row = rows[s];
-    fmt::print("| {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", samplers[s].label,
+    fmt::print("| {} | {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n", contenders[s].label,
                row.kl[0].text(), row.kl[1].text(), row.proposal_kl.text(), row.ess.value(),
                row.p_right.value(), row.right_case[0].value(), row.right_case[1].value());
   }
 
   // How much of Z the pool has, by a filter large enough to tell.
   Mean pool_size, missing;
-  const std::vector<Outcome> large = sample(program, samplers[0].parameters, inputs,
+  const std::vector<Outcome> large = sample(program, contenders[0].parameters, inputs,
                                             {.method = Method::kFilter,
                                              .particles = 64 * options.particles,
                                              .seed = derive_seed(options.seed, num_runs),

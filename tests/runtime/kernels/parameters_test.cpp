@@ -1,5 +1,6 @@
 #include "runtime/kernels/parameters.h"
 
+#include <Eigen/Core>
 #include <cmath>
 
 #include "tests/catch.h"
@@ -136,4 +137,55 @@ TEST_CASE("finishing moves the tables' gradients into the parameters', once") {
   CHECK(gradients.values.get(2) == 106);
   gradients.clear();
   CHECK(all(gradients.values) == std::vector<double>(1024, 0.0));
+}
+
+TEST_CASE("parameters and gradients are Eigen's matrices by name, where they are") {
+  const Program program = program_of(Init::normal(1), Init::uniform(1));
+  Parameters parameters = Parameters::fresh(program, 3);
+  const Parameters& same = parameters;
+  const auto p = same.matrix<double>(program, "p");
+  REQUIRE((p.rows() == 2 && p.cols() == 3));
+  for (int i = 0; i < 2; ++i) {
+    for (int j = 0; j < 3; ++j) CHECK(p(i, j) == parameters.values.get(3 * i + j));
+  }
+  const auto q = same.vector<double>(program, "q");
+  REQUIRE(q.size() == 1000);
+  CHECK(q(7) == parameters.values.get(16 + 7));
+  CHECK(same.matrix<double>(program, "q").cols() == 1);
+  CHECK(same.vector<double>(program, "p")(5) == p(1, 2));
+
+  const std::vector<double> before = all(parameters.values);
+  parameters.matrix<double>(program, "p").row(1).setConstant(5);
+  parameters.vector<double>(program, "q") *= 2;
+  for (size_t k = 0; k < before.size(); ++k) {
+    const double expected = k >= 3 && k < 6 ? 5 : k >= 16 ? 2 * before[k] : before[k];
+    CHECK(parameters.values.get(static_cast<int64_t>(k)) == expected);
+  }
+  CHECK(p(1, 0) == 5);  // a view
+  parameters.prepare(program);
+  CHECK(parameters.tables.get(3) == 10);
+
+  Gradients gradients(program), more(program);
+  gradients.matrix<double>(program, "p")(1, 2) = 4;
+  more.vector<double>(program, "p").setConstant(3);
+  gradients.add(more);
+  CHECK(numbers(gradients.values, 0, 7) == std::vector<double>{3, 3, 3, 3, 3, 7, 0});
+  CHECK(std::as_const(gradients).vector<double>(program, "p").sum() == 22);
+}
+
+TEST_CASE("a parameter that there is not, or of another precision, is told of") {
+  for (Precision precision : {Precision::kFloat, Precision::kDouble}) {
+    const Program program = program_of(Init::normal(1), Init::uniform(1), precision);
+    Parameters parameters(program);
+    if (precision == Precision::kFloat) {
+      CHECK(parameters.matrix<float>(program, "p").size() == 6);
+      CHECK_THROWS_WITH(parameters.matrix<double>(program, "p"),
+                        "p: asked for as double, but the program was compiled for float");
+    } else {
+      CHECK_THROWS_WITH(parameters.vector<float>(program, "q"),
+                        "q: asked for as float, but the program was compiled for double");
+    }
+    CHECK_THROWS_WITH(Gradients(program).vector<double>(program, "r"),
+                      "there is no parameter r; there are p, q");
+  }
 }

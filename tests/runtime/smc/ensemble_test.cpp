@@ -1,5 +1,6 @@
 #include "runtime/smc/ensemble.h"
 
+#include <Eigen/Core>
 #include <cmath>
 
 #include "base/error.h"
@@ -7,32 +8,7 @@
 #include "tests/support/hand_ensemble.h"
 
 using namespace scry;
-using test::hand_ensemble;
-
-namespace {
-
-/// Weights 6, 3, 1, 0 of 10 on four sequences of two tags, multiplied by exp(shift): 4, 1, 2 and 1
-/// of 8 particles.
-Ensemble four(double shift = 0) {
-  return hand_ensemble({{{0, 1}, std::log(6) + shift, 4, -1},
-                        {{1, 1}, std::log(3) + shift, 1, -2},
-                        {{0, 0}, std::log(1) + shift, 2, -3},
-                        {{1, 0}, -INFINITY, 1, -4}},
-                       2, 8);
-}
-
-/// No mass, by having no sequences or by weights of 0.
-std::vector<Ensemble> ensembles_without_mass() {
-  Ensemble fresh;  // whose log_z is not -∞
-  fresh.length = 2;
-  fresh.info.particles = 8;
-  return {fresh, hand_ensemble({}, 2, 8),
-          hand_ensemble({{{0, 1}, -INFINITY, 4}, {{1, 1}, -INFINITY, 4}}, 2, 8)};
-}
-
-std::vector<int32_t> copy_of(std::span<const int32_t> tags) { return {tags.begin(), tags.end()}; }
-
-}  // namespace
+using namespace scry::test;
 
 TEST_CASE("log Σ exp is that of the definition, whatever the magnitude") {
   CHECK(log_sum_exp({}) == -INFINITY);
@@ -68,10 +44,18 @@ TEST_CASE("the particles' mean weight is Ẑ") {
   CHECK(std::log(total / 8) == Approx(ensemble.log_z));
 }
 
-TEST_CASE("in an ensemble that is no sample each sequence stands for itself") {
-  const Ensemble ensemble = hand_ensemble({{{0}, std::log(3)}, {{1}, std::log(1)}}, 1);
-  CHECK(ensemble.particle_log_weight(0) == std::log(3));
-  CHECK(ensemble.ess() == Approx(16.0 / 10));
+TEST_CASE("in a weighted set each sequence stands for itself, be it a sample or none") {
+  Ensemble ensemble = hand_ensemble({{{0}, std::log(1)}, {{1}, std::log(3)}}, 1);
+  CHECK_FALSE(ensemble.has_counts());
+  for (int particles : {0, 5}) {
+    ensemble.info.particles = particles;
+    CHECK(ensemble.particle_log_weight(1) == std::log(3));
+    CHECK(ensemble.count(1) == 1);
+    CHECK(ensemble.ess() == Approx(16.0 / 10));
+  }
+  ensemble.sort();
+  CHECK(ensemble.tags == std::vector<int32_t>{1, 0});
+  CHECK_FALSE(ensemble.has_counts());
 }
 
 TEST_CASE("the effective sample size is that of the particles, not of the sequences") {
@@ -91,11 +75,30 @@ TEST_CASE("an expectation is the weighted mean, of sequences that can be drawn")
   CHECK(mean == Approx(0.6 * 1 + 0.3 * 11));
 }
 
+TEST_CASE("an expectation of vectors and matrices is theirs, entry by entry") {
+  const Ensemble ensemble = four();
+  const auto one_hot = [](std::span<const int32_t> y) {
+    Eigen::MatrixXd hot = Eigen::MatrixXd::Zero(2, 3);
+    hot(0, y[0]) = hot(1, y[1]) = 1;
+    return hot;
+  };
+  CHECK(ensemble.expectation(one_hot) == ensemble.tag_marginals(3));
+  const Eigen::Vector2d mean = ensemble.expectation([](std::span<const int32_t> y) {
+    return y[0] == 1 && y[1] == 0 ? Eigen::Vector2d(INFINITY, NAN) : Eigen::Vector2d(y[0], 10);
+  });
+  CHECK(mean(0) == Approx(0.3));
+  CHECK(mean(1) == Approx(10));
+  CHECK(ensemble.expectation([](auto y) { return y[0]; }) == Approx(0.3));  // a number stays one
+  for (const Ensemble& empty : ensembles_without_mass())
+    CHECK_THROWS_AS(empty.expectation(one_hot), Error);
+}
+
 TEST_CASE("tag marginals are sums of probabilities") {
-  const std::vector<double> marginals = four().tag_marginals(3);
-  const std::vector<double> expected{0.7, 0.3, 0, 0.1, 0.9, 0};
-  REQUIRE(marginals.size() == expected.size());
-  for (size_t k = 0; k < expected.size(); ++k) CHECK(marginals[k] == Approx(expected[k]));
+  const RealMatrix<double> marginals = four().tag_marginals(3);
+  Eigen::MatrixXd expected(2, 3);
+  expected << 0.7, 0.3, 0, 0.1, 0.9, 0;
+  REQUIRE((marginals.rows() == 2 && marginals.cols() == 3));
+  CHECK(marginals.isApprox(expected, 1e-12));
   CHECK_THROWS_AS(four().tag_marginals(1), Error);
 }
 
@@ -132,7 +135,7 @@ TEST_CASE("an ensemble without mass gives zeros, and cannot be drawn from") {
       CHECK(ensemble.particle_log_weight(i) == -INFINITY);
     }
     CHECK(ensemble.expectation([](auto) { return 1.0; }) == 0);
-    CHECK(ensemble.tag_marginals(2) == std::vector<double>(4, 0.0));
+    CHECK(ensemble.tag_marginals(2) == Eigen::MatrixXd::Zero(2, 2));
     CHECK(ensemble.top(9).size() == ensemble.size());
     Random random(1, 0);
     CHECK_THROWS_AS(ensemble.draw(random), Error);
@@ -168,7 +171,7 @@ TEST_CASE("an ensemble of the empty sequence is in order") {
   ensemble.sort();
   CHECK(ensemble.probability(0) == 1);
   CHECK(ensemble.sequence(0).empty());
-  CHECK(ensemble.tag_marginals(3).empty());
+  CHECK(ensemble.tag_marginals(3).rows() == 0);
   CHECK(ensemble.ess() == Approx(8));
 }
 
@@ -179,136 +182,4 @@ TEST_CASE("rows are counted over all steps") {
   ensemble.steps[0].num_rows = 1;
   ensemble.steps[1].num_rows = int64_t{1} << 40;
   CHECK(ensemble.num_rows() == (int64_t{1} << 40) + 1);
-}
-
-/// Student's 97.5 % quantiles over the normal one, from tables: what so many degrees of freedom
-/// widen a bar by.
-const double kStudent[] = {0, 12.7062 / 1.95996, 4.3027 / 1.95996, 3.1824 / 1.95996};
-
-TEST_CASE("pooled weights are means over all runs, also the empty ones") {
-  for (double shift : {-1e4, 0.0, 1e4}) {
-    // Ẑ = 10, 4 and, of two empty runs, 0: the mean is 3.5.
-    const std::vector<Ensemble> runs{
-        four(shift),
-        hand_ensemble({{{1, 1}, std::log(4) + shift, 7, -2}, {{1, 0}, -INFINITY, 1, -4}}, 2, 8)};
-    const Ensemble pooled = pool_runs(runs, 2);
-    CHECK(pooled.info.runs == 4);
-    CHECK(pooled.info.particles == 8);
-    CHECK(pooled.tags == std::vector<int32_t>{1, 1, 0, 1, 0, 0, 1, 0});
-    const std::vector<double> weights{7.0 / 4, 6.0 / 4, 1.0 / 4, 0};
-    for (size_t i = 0; i < 4; ++i) {
-      CHECK(std::exp(pooled.log_weights[i] - shift) == Approx(weights[i]));
-    }
-    CHECK(pooled.log_scores == std::vector<double>{-2, -1, -3, -4});
-    CHECK(pooled.counts == std::vector<int32_t>{8, 4, 2, 2});
-    CHECK(pooled.log_z - shift == Approx(std::log(3.5)));
-    CHECK(log_sum_exp(pooled.log_weights) == Approx(pooled.log_z));
-    // Each of the 8 particles on {1, 1} weighs 7/4 · 32 / 8.
-    CHECK(pooled.particle_log_weight(0) - shift == Approx(std::log(7)));
-    const double variance = (6.5 * 6.5 + 0.5 * 0.5 + 2 * 3.5 * 3.5) / 3;
-    REQUIRE(pooled.log_z_error);
-    CHECK(*pooled.log_z_error == Approx(kStudent[3] * std::sqrt(variance / 4) / 3.5).epsilon(1e-4));
-  }
-}
-
-TEST_CASE("a single run stays as it is, with its steps and its own error") {
-  Ensemble run = four();
-  run.log_z_error = 0.25;
-  run.steps.resize(2);
-  const Ensemble pooled = pool_runs(std::vector{run});
-  CHECK(pooled.log_z_error == 0.25);
-  CHECK(pooled.steps.size() == 2);
-  CHECK(pooled.info.runs == 1);
-  CHECK(pooled.log_weights == run.log_weights);
-}
-
-TEST_CASE("pooling drops the steps of several runs, and a run and an empty one are two") {
-  Ensemble run = four();
-  run.log_z_error = 0.25;
-  run.steps.resize(2);
-  CHECK(pool_runs(std::vector{run, run}).steps.empty());
-  const Ensemble pooled = pool_runs(std::vector{run}, 1);
-  CHECK(pooled.steps.empty());
-  CHECK(pooled.log_z == Approx(std::log(5)));
-  // Of Ẑ = 10 and 0.
-  CHECK(*pooled.log_z_error == Approx(kStudent[1] * std::sqrt((25 + 25) / 2.0) / 5).epsilon(1e-4));
-  CHECK(pooled.certainty == Certainty::kUnreliable);
-}
-
-TEST_CASE("the scatter of runs is seen through very different totals") {
-  const std::vector<Ensemble> runs{hand_ensemble({{{0}, 1e4, 8}}, 1, 8),
-                                   hand_ensemble({{{1}, -1e4, 8}}, 1, 8)};
-  const Ensemble pooled = pool_runs(runs);
-  CHECK(pooled.log_z == Approx(1e4 - std::log(2)));
-  CHECK(*pooled.log_z_error == Approx(kStudent[1]).epsilon(1e-4));  // of Ẑ = 2 and 0
-  CHECK(pooled.probability(1) == 0);
-}
-
-TEST_CASE("exact runs pool to an exact one, beams to one of unknown error") {
-  Ensemble run = four();
-  run.log_z_error = 0;
-  // Equal weights are no exact answer, however many runs agree.
-  CHECK(pool_runs(std::vector{run, run}).certainty == Certainty::kNoSpread);
-  run.certainty = Certainty::kExact;
-  CHECK(pool_runs(std::vector{run, run}).log_z_error == 0.0);
-  CHECK(pool_runs(std::vector{run, run}).certainty == Certainty::kExact);
-  CHECK(*pool_runs(std::vector{run, run}, 1).log_z_error > 0);  // one was none
-  Ensemble beam = hand_ensemble({{{0}, 1}, {{1}, 2}}, 1);
-  const Ensemble pooled = pool_runs(std::vector{beam, beam});
-  CHECK_FALSE(pooled.log_z_error);
-  CHECK(pooled.certainty == Certainty::kLowerBound);
-  CHECK(pooled.counts == std::vector<int32_t>{1, 1});
-  CHECK(pooled.log_z == Approx(beam.log_z));
-}
-
-TEST_CASE("pooling pooled runs is pooling them all at once") {
-  const auto run = [](double z) { return hand_ensemble({{{0}, std::log(z), 8}}, 1, 8); };
-  const std::vector<Ensemble> apart{run(1), run(2), run(3), run(8)};
-  const Ensemble together = pool_runs(apart, 1);
-  const Ensemble staged = pool_runs(std::vector{pool_runs(std::span(apart).first(3)), apart[3]}, 1);
-  CHECK(staged.info.runs == 5);
-  CHECK(staged.counts == together.counts);
-  CHECK(staged.log_z == Approx(together.log_z));
-  CHECK(staged.log_weights[0] == Approx(together.log_weights[0]));
-  CHECK(staged.particle_log_weight(0) == Approx(together.particle_log_weight(0)));
-  // Ẑ = 2 three times, 8 and 0 have the mean 2.8; they are three values with 5 runs.
-  const double scatter = std::sqrt((3 * 0.64 + 5.2 * 5.2 + 2.8 * 2.8) / 2 / 5) / 2.8;
-  CHECK(*staged.log_z_error == Approx(kStudent[2] * scatter).epsilon(1e-4));
-}
-
-TEST_CASE("runs without mass pool to an ensemble without mass") {
-  const std::vector<Ensemble> runs = ensembles_without_mass();
-  const Ensemble pooled = pool_runs(runs, 1);
-  CHECK(pooled.log_z == -INFINITY);
-  CHECK_FALSE(pooled.log_z_error);
-  CHECK(pooled.log_weights == std::vector<double>(2, -INFINITY));
-  CHECK(pooled.ess() == 0);
-  // Beside another run they count as 0.
-  CHECK(pool_runs(std::vector{four(), runs[0], runs[1], runs[2]}).log_z == Approx(std::log(2.5)));
-}
-
-TEST_CASE("runs that do not belong together are not pooled") {
-  CHECK_THROWS_AS(pool_runs({}), Error);
-  CHECK_THROWS_AS(pool_runs({}, 3), Error);
-  CHECK_THROWS_AS(pool_runs(std::vector{four()}, -1), Error);
-  Ensemble hot = four();
-  hot.info.temperature = 2;
-  CHECK_THROWS_WITH(pool_runs(std::vector{four(), hot}),
-                    "pooling: the runs have temperatures 1 and 2");
-  CHECK_THROWS_WITH(pool_runs(std::vector{four(), hand_ensemble({{{1}, 0, 8}}, 1, 8)}),
-                    "pooling: the runs are on inputs of lengths 2 and 1");
-  CHECK_THROWS_WITH(pool_runs(std::vector{four(), hand_ensemble({{{1, 0}, 0, 9}}, 2, 9)}),
-                    "pooling: the runs have 8 and 9 particles");
-}
-
-TEST_CASE("equal sequences are merged whatever the order of runs") {
-  const Ensemble other =
-      hand_ensemble({{{0, 0}, std::log(5), 3, -3}, {{1, 1}, std::log(2), 5, -2}}, 2, 8);
-  const Ensemble ab = pool_runs(std::vector{four(), other}),
-                 ba = pool_runs(std::vector{other, four()});
-  REQUIRE(ab.size() == 4);
-  CHECK(copy_of(ab.sequence(0)) == copy_of(ba.sequence(0)));
-  CHECK(ab.tags == ba.tags);
-  CHECK(ab.counts == ba.counts);
-  for (size_t i = 0; i < 3; ++i) CHECK(ab.log_weights[i] == Approx(ba.log_weights[i]));
 }

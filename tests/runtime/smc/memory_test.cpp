@@ -2,6 +2,7 @@
 
 #include "tests/catch.h"
 #include "tests/support/hand_hmm.h"
+#include "tests/support/sampling_methods.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -29,8 +30,7 @@ TEST_CASE("more particles, symbols or prefixes need more memory") {
     return sampling_bytes(program, {x},
                           {.method = method, .particles = particles, .max_rows = particles});
   };
-  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                        Method::kBeamAhead, Method::kEnumerate}) {
+  for (Method method : sampling_methods()) {
     CHECK(bytes(small, method, 100'000) > bytes(small, method, 10));
     CHECK(bytes(large, method, 1000) > bytes(small, method, 1000));
     // No more prefixes than there are, 64 and all before them.
@@ -63,8 +63,7 @@ TEST_CASE("a limit for enumeration limits nothing else") {
   const Program program = hand_hmm();
   const Parameters parameters = Parameters::fresh(program, 1);
   const std::vector<int> x(5, 1);
-  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kBeam,
-                        Method::kBeamAhead, Method::kEnumerate}) {
+  for (Method method : sampling_methods()) {
     const SampleOptions options{
         .method = method, .particles = 7, .max_rows = std::numeric_limits<int64_t>::max()};
     CHECK(sample(program, parameters, {x}, options).size() > 1);
@@ -75,7 +74,7 @@ TEST_CASE("what a worker's share of the memory does not hold gets all of it, alo
   for (const int threads : {1, 2, 3}) {
     Workers workers(threads);
     std::vector<std::vector<int64_t>> given(5);
-    run_in_memory(workers, 5, 600, [&](int64_t i, int64_t bytes) {
+    run_in_memory(workers, 5, 600, [&](int, int64_t i, int64_t bytes) {
       given[static_cast<size_t>(i)].push_back(bytes);
       return bytes >= (i == 3 ? 500 : i == 4 ? 1000 : 100);
     });

@@ -6,6 +6,7 @@
 #include "tests/catch.h"
 #include "tests/support/hand_hmm.h"
 #include "tests/support/replay.h"
+#include "tests/support/sampling_methods.h"
 #include "tests/support/taggings.h"
 
 using namespace scry;
@@ -51,9 +52,6 @@ std::string failure(const Outcome& outcome) { return outcome.error ? outcome.err
 double log_z_bound(const Ensemble& drawn) {
   return drawn.info.particles == 0 ? 1e-12 : 4 * drawn.log_z_error.value() + 1e-12;
 }
-
-const Method kMethods[] = {Method::kImportance, Method::kFilter,    Method::kSmooth,
-                           Method::kBeam,       Method::kBeamAhead, Method::kEnumerate};
 
 }  // namespace
 
@@ -210,7 +208,7 @@ TEST_CASE("constraints are kept by every method, and change Z as they should") {
   for (const std::vector<int>& y : all_taggings(kHmmTags, 6)) {
     if (y[1] == 1 && y[4] == 0) total += std::exp(replay.run(kX, y).log_score);
   }
-  for (Method method : kMethods) {
+  for (Method method : sampling_methods()) {
     const Ensemble drawn = sample(hmm.program, hmm.parameters, SampleInput{kX, allowed},
                                   {.method = method, .particles = 2000});
     for (size_t i = 0; i < drawn.size(); ++i) {
@@ -244,7 +242,7 @@ TEST_CASE("a temperature flattens or sharpens what is sampled") {
     double total = 0;
     for (const std::vector<int>& y : all_taggings(kHmmTags, 6))
       total += std::exp(replay.run(kX, y).log_score / temperature);
-    for (Method method : kMethods) {
+    for (Method method : sampling_methods()) {
       const Ensemble drawn =
           sample(hmm.program, hmm.parameters, SampleInput{kX, {}},
                  {.method = method, .particles = 4000, .temperature = temperature});
@@ -259,7 +257,7 @@ TEST_CASE("a temperature flattens or sharpens what is sampled") {
 
 TEST_CASE("no symbols have one tagging, of score 0") {
   Hmm hmm;
-  for (Method method : kMethods) {
+  for (Method method : sampling_methods()) {
     const Ensemble drawn =
         sample(hmm.program, hmm.parameters, SampleInput{}, {.method = method, .particles = 3});
     REQUIRE(drawn.size() == 1);
