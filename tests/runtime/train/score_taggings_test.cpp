@@ -6,6 +6,7 @@
 #include "runtime/train/check.h"
 #include "tests/catch.h"
 #include "tests/support/hand_hmm.h"
+#include "tests/support/replay.h"
 
 using namespace scry;
 using namespace scry::test;
@@ -187,4 +188,30 @@ TEST_CASE("a wrong gradient kernel is found by finite differences") {
     if (row.quantity == "G_T by θ") CHECK_FALSE(row.ok);
   }
   CHECK_FALSE(all_good);
+}
+
+TEST_CASE("the oracle scores a tagging as the model defines it") {
+  Hmm hmm;
+  const SequenceScore score = Replay(hmm.program, hmm.parameters).run(kX, kY);
+  CHECK(score.log_score == Approx(hmm_score(hmm.trans, hmm.emit, kX, kY)));
+  hmm.make_exact();
+  const SequenceScore exact = Replay(hmm.program, hmm.parameters).run(kX, kY);
+  CHECK(exact.log_proposal == Approx(exact.log_score - hmm_log_total(hmm.trans, hmm.emit, kX)));
+}
+
+TEST_CASE("the oracle's gradient of the score counts transitions and emissions") {
+  Hmm hmm;
+  Replay replay(hmm.program, hmm.parameters);
+  replay.run(kX, kY);
+  Gradients gradients(hmm.program);
+  replay.add_gradient(gradients, 2);
+  // 0 1 1 0 1 from the start, with the symbols 2 0 1 1 2; each counts 2.
+  CHECK(block_of(hmm.program, gradients.values, "model.trans") ==
+        std::vector<double>{0, 4, 2, 2, 2, 0});
+  CHECK(block_of(hmm.program, gradients.values, "model.emit") ==
+        std::vector<double>{0, 2, 2, 2, 2, 2});
+  CHECK(block_of(hmm.program, gradients.values, "proposal.trans") == std::vector<double>(6, 0.0));
+  replay.add_gradient(gradients, 1);  // adds
+  CHECK(block_of(hmm.program, gradients.values, "model.trans") ==
+        std::vector<double>{0, 6, 3, 3, 3, 0});
 }
