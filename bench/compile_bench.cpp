@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
       {"score_tag.gradient",
        [](const Program& p) -> const Kernel& { return p.score_tag.gradient; }},
       {"ahead.gradient", [](const Program& p) -> const Kernel& { return p.ahead.gradient; }},
-      {"extend.gradient", [](const Program& p) -> const Kernel& { return p.extend.gradient; }}};
+      {"compat.gradient", [](const Program& p) -> const Kernel& { return p.extend.gradient; }}};
   for (const int rows : {32, 128}) {
     for (const auto& [name, get] : kernels) {
       std::deque<KernelBench> benches;

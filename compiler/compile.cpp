@@ -70,7 +70,7 @@ class Compiler {
 
   void plan() {
     for (const StageGraph& stage : stages_.stages) {
-      plans_.push_back(plan_kernel(stage.name, stage.graph));
+      if (stage.runs) plans_.push_back(plan_kernel(stage.name, stage.graph));
       for (const GradientRequest& request : stage.gradients) {
         plans_.push_back(by_enzyme() ? plan_enzyme_gradient(request.name, stage.graph,
                                                             request.seeds, request.wrt)
@@ -188,7 +188,7 @@ class Compiler {
     program.score = kernel(code, "score");
     program.score_tag = stage(code, "score_tag");
     program.advance = stage(code, "advance");
-    program.extend = stage(code, "extend");
+    program.extend = {kernel(code, "extend"), kernel(code, "compat.gradient")};
     return program;
   }
 

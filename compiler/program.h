@@ -130,7 +130,8 @@ struct Program {
   Kernel score;                  ///< s.*, x → score, for every tag
   Stage score_tag;               ///< s.*, x, y → score, for one tag a row
   Stage advance;                 ///< s.*, x, y → next.*, for one tag a row
-  Stage extend;  ///< s.*, later.*, x → score, next.*, compat, for every tag; gradient: of compat
+  Stage extend;                  ///< s.*, later.*, x → score, next.*, compat, for every tag
+                                 ///< (gradient: of compat, from next.* as it is known)
 
   std::shared_ptr<const void> code;  ///< keeps the machine code alive
 

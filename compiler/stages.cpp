@@ -67,11 +67,15 @@ class StageMaker {
     const Graph score = move(settle(only_outputs(model_.step, {"score"})));
     const Graph score_tag = move(settle(only_outputs(step, {"score"})));
     const Graph advance = move(settle(without_output(step, "score")));
-    Graph extend;
+    // Of the lookahead's, all that is left.
+    const auto move_ahead = [&](const Graph& graph) {
+      return remove_dead(hoist_positions(
+          move(settle(graph)), "ahead", [](const Node&) { return true; }, ahead));
+    };
+    Graph extend, compat;
     if (model_.has_proposal) {
-      extend = move(settle(model_.extend));
-      extend = remove_dead(hoist_positions(
-          extend, "ahead", [](const Node&) { return true; }, ahead));
+      extend = move_ahead(model_.extend);
+      if (gradients_) compat = move_ahead(model_.compat);
     }
     add_placed("place", place, For::kAll);
     if (model_.has_proposal) {
@@ -83,7 +87,13 @@ class StageMaker {
     add("score", score, For::kNone);
     add("score_tag", score_tag, For::kAll);
     add("advance", advance, For::kAll);
-    if (model_.has_proposal) add("extend", extend, For::kProposal);
+    if (model_.has_proposal) {
+      add("extend", extend, For::kNone);
+      if (gradients_) {
+        add("compat", compat, For::kProposal);
+        result_.stages.back().runs = false;
+      }
+    }
 
     const size_t num_tables = tables_.outputs.size();  // those that stages, not gradients, look up
     for (const GraphOutput& output : tables_.outputs) {
@@ -161,8 +171,7 @@ class StageMaker {
   void request_gradients(StageGraph& stage) {
     const For whose = for_[static_cast<size_t>(&stage - result_.stages.data())];
     for (GradientRequest& request : stage.gradients) {
-      request.seeds =
-          stage.name == "extend" ? std::vector<std::string>{"compat"} : real_outputs(stage.graph);
+      request.seeds = real_outputs(stage.graph);
       for (const Node& node : stage.graph.nodes) {
         if ((node.op != Op::kInput && node.op != Op::kParam) || node.type.is_int()) continue;
         if (whose == For::kProposal && !is_proposals(node)) continue;

@@ -20,6 +20,7 @@ struct StageGraph {
   std::string name;
   Graph graph;
   std::vector<GradientRequest> gradients;
+  bool runs = true;  ///< false: it is there for its gradients alone
 };
 
 struct StageGraphs {

@@ -166,6 +166,12 @@ class Tracer {
     });
     check_scalar(compat, back.where(), "compat returns nothing", "compat");
     outputs.push_back({"compat", compat.node()});
+    const Axes candidate = Axes::prefix() | Axes::tag();
+    const State known = state_inputs(graphs_.state, "next.", candidate);
+    const Expr of_known = ask("compat", where, [&] {
+      return proposal_->compat(known, later, Candidates(known, num_tags()));
+    });
+    graphs_.compat = flatten({{"compat", of_known.node()}}, candidate);
     trace_root();
     graphs_.extend = flatten(outputs, Axes::prefix() | Axes::tag());
   }

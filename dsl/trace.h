@@ -42,6 +42,7 @@ struct ModelGraphs {
   Graph back;    ///< → next.NAME, to_go (eq:sbar, eq:Hhat)
   Graph root;    ///< → compat of s₀ and s̄_0 (C_0); empty if c asks for candidates
   Graph extend;  ///< → score, next.NAME, compat (eq:c)
+  Graph compat;  ///< next.NAME of every tag → compat: the same, of states that are known
 };
 
 /// Runs the model file's functions once, symbolically. Throws ModelError naming the user's line.

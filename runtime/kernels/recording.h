@@ -9,12 +9,13 @@ namespace scry {
 /// its tags. Of a level's rows, those that go on come first. They are numbered among themselves:
 /// by this number, all levels end to end, are states, positions and cells.
 struct Recording {
-  /// With `keeps_cells`, g and C of all tags are kept.
+  /// With `keeps_cells`, g, C and the next states of all tags are kept.
   Recording(const Program& program, bool keeps_cells)
       : keeps_cells(keeps_cells),
         states(program, program.state),
         scores(program.precision, 0),
-        compats(program.precision, 0) {}
+        compats(program.precision, 0),
+        nexts(program, program.state) {}
 
   bool keeps_cells;
   Forest forest{0};
@@ -28,6 +29,7 @@ struct Recording {
   std::vector<Level> levels;
   RealBuffer scores;   ///< g, of every tag: cell = row · |Y| + tag, rows with cells end to end
   RealBuffer compats;  ///< C_t (eq:c), likewise; of rows that are ahead
+  StateRows nexts;     ///< s_t, likewise
 
   /// A whole tagging that was reached.
   struct Final {
@@ -60,6 +62,7 @@ struct Recording {
     const int64_t num_cells = num_cell_rows_ * num_tags;
     scores.grow(num_cells);
     compats.grow(num_cells);
+    nexts.resize(num_cells);
   }
   /// The number among those that go on, of a row of level t that does.
   int64_t state_of(RowId row, int level) const {

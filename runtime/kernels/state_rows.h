@@ -83,6 +83,13 @@ class StateRows {
                   parts_[p].row_bytes * static_cast<size_t>(source.num_rows()));
     }
   }
+  /// These rows, from `to` on, become copies of `count` of `source`'s, from `from` on.
+  void copy_rows(int64_t to, const StateRows& source, int64_t from, int64_t count) {
+    if (count == 0) return;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      std::memcpy(at(p, to), source.at(p, from), parts_[p].row_bytes * static_cast<size_t>(count));
+    }
+  }
   /// This row `to` becomes a copy of `source`'s row `from`.
   void copy_row(int64_t to, const StateRows& source, int64_t from) {
     for (size_t p = 0; p < parts_.size(); ++p)

@@ -168,8 +168,9 @@ void Interpreter::find_positions(int step, RowId begin, RowId end) {
 void Interpreter::record_level(int64_t num_ahead) {
   recording_->add_level(states_, positions_, num_ahead);
   if (!recording_->keeps_cells) return;
-  const double bytes = 2 * static_cast<double>(states_.num_rows() * program_.num_tags()) *
-                       static_cast<double>(program_.real_size());
+  const double bytes =
+      static_cast<double>(states_.num_rows() * program_.num_tags()) *
+      static_cast<double>(2 * program_.real_size() + row_bytes(program_, program_.state));
   if (recorded_bytes_ + bytes > static_cast<double>(options_.memory) / 2) return;
   recorded_bytes_ += bytes;
   recording_->add_cells(program_.num_tags());
@@ -186,7 +187,9 @@ void Interpreter::record_cells(Part part, int64_t num_ahead) {
                 static_cast<size_t>(num_rows * num_tags) * program_.real_size());
   };
   copy(cells_.scores, recording_->scores, part.size());
-  if (num_ahead > 0) copy(cells_.compats, recording_->compats, num_ahead);
+  if (num_ahead == 0) return;
+  copy(cells_.compats, recording_->compats, num_ahead);
+  recording_->nexts.copy_rows(first, cells_.next, 0, num_ahead * num_tags);
 }
 
 void Interpreter::share_out(int64_t count, int64_t chunk,

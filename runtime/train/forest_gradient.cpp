@@ -15,6 +15,7 @@ ForestGradient::Stage::Stage(const Program& program, const Kernel& code,
       slots(program, kernel),
       gradients(shape.find_slots(kernel)),
       state(kernel, "s.", program.state),
+      next(kernel, "next.", program.state),
       y(kernel.find("y")),
       d_score(kernel.find("d.score")),
       d_compat(kernel.find("d.compat")),
@@ -32,6 +33,7 @@ ForestGradient::ForestGradient(const Program& program, const Parameters& paramet
       propose_(program, program.extend.gradient, parameters, d_states_, batch_gradient),
       d_scores_(program.precision, 0),
       states_(program, program.state),
+      nexts_(program, program.state),
       seeds_(static_cast<size_t>(program.num_tags())),
       d_compats_(program.precision, 0),
       stepper_(program, parameters),
@@ -159,16 +161,11 @@ void ForestGradient::add_proposals(const Batch& batch, const Recording& run, con
   const auto flush = [&] {
     if (extended_.empty()) return;
     const auto count = static_cast<int64_t>(extended_.size());
-    states_.resize(count);
     positions_.clear();
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t state = extended_[static_cast<size_t>(i)].state;
-      states_.copy_row(i, run.states, state);
-      positions_.push_back(run.positions[static_cast<size_t>(state)]);
-    }
-    read_cells(batch, run);
+    for (const Extended& row : extended_)
+      positions_.push_back(run.positions[static_cast<size_t>(row.state)]);
+    propose_.next.bind(propose_.kernel, read_cells(batch, run));
     seed_cells(run, seeds);
-    propose_.state.bind(propose_.kernel, states_);
     KernelCall call = batch.call();
     call.num_rows = count;
     call.position_of_row = positions_.data();
@@ -188,8 +185,9 @@ void ForestGradient::add_proposals(const Batch& batch, const Recording& run, con
   flush();
 }
 
-/// g + C_t of the rows' tags: as recorded, or computed again.
-void ForestGradient::read_cells(const Batch& batch, const Recording& run) {
+/// g + C_t of the rows' tags, and the states that they lead to, which are returned: as recorded, or
+/// computed again.
+const StateRows& ForestGradient::read_cells(const Batch& batch, const Recording& run) {
   const auto num_tags = static_cast<size_t>(program_.num_tags());
   const auto count = static_cast<int64_t>(extended_.size());
   const int64_t num_cells = count * program_.num_tags();
@@ -201,6 +199,9 @@ void ForestGradient::read_cells(const Batch& batch, const Recording& run) {
       if (buffer->size() < num_cells) buffer->reset(num_cells);
     }
     cells_.next.resize(num_cells);
+    states_.resize(count);
+    for (int64_t i = 0; i < count; ++i)
+      states_.copy_row(i, run.states, extended_[static_cast<size_t>(i)].state);
     stepper_.extend(batch, {states_, positions_}, 0, count, cells_);
   }
   const auto read = [&](const RealBuffer& scores, const RealBuffer& compats) {
@@ -215,11 +216,16 @@ void ForestGradient::read_cells(const Batch& batch, const Recording& run) {
       }
     });
   };
-  if (is_recorded) {
-    read(run.scores, run.compats);
-  } else {
+  if (!is_recorded) {
     read(cells_.scores, cells_.compats);
+    return cells_.next;
   }
+  read(run.scores, run.compats);
+  nexts_.resize(num_cells);
+  const int64_t width = program_.num_tags();
+  for (int64_t i = 0; i < count; ++i)
+    nexts_.copy_rows(i * width, run.nexts, extended_[static_cast<size_t>(i)].cells * width, width);
+  return nexts_;
 }
 
 /// d/dC of every cell: of L it is q (eq:q-local), and a tag that was taken has its child's.

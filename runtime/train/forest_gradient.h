@@ -30,7 +30,7 @@ class ForestGradient {
     int64_t chunk;
     Batch::Slots slots;
     BatchGradient::Slots gradients;
-    StateSlots state;
+    StateSlots state, next;
     SlotHandle y, d_score, d_compat;
     std::vector<SlotHandle> d_state, d_next;
   };
@@ -42,7 +42,7 @@ class ForestGradient {
                      BatchGradient& batch_gradient, Gradients& gradients);
   void prepare(Stage& stage, const Batch& batch, BatchGradient& batch_gradient);
   void run_children(Stage& stage, const Batch& batch, const Recording& run, RowId begin, RowId end);
-  void read_cells(const Batch& batch, const Recording& run);
+  const StateRows& read_cells(const Batch& batch, const Recording& run);
   void seed_cells(const Recording& run, const Seeds& seeds);
 
   const Program& program_;
@@ -59,7 +59,7 @@ class ForestGradient {
   };
   std::vector<Extended> extended_;
   std::vector<RowId> first_child_;  // by RowId
-  StateRows states_;
+  StateRows states_, nexts_;        // nexts_: of every cell, where they were recorded
   std::vector<int32_t> positions_;
   std::vector<double> logits_;  // g + C, of every cell
   std::vector<double> seeds_;   // of one row

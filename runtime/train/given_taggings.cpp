@@ -90,6 +90,8 @@ void GivenTaggings::compute_cells(const Batch& batch) {
     const auto size = static_cast<size_t>(level.count * num_tags) * program_.real_size();
     std::memcpy(recording_.scores.at(level.first_cells * num_tags), cells_.scores.at(), size);
     std::memcpy(recording_.compats.at(level.first_cells * num_tags), cells_.compats.at(), size);
+    recording_.nexts.copy_rows(level.first_cells * num_tags, cells_.next, 0,
+                               level.num_ahead * num_tags);
   }
 }
 

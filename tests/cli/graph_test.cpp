@@ -102,9 +102,9 @@ TEST_CASE("one stage can be shown alone") {
 }
 
 TEST_CASE("the adjoint's graphs are shown when gradients are asked for") {
-  CHECK(stages_of("lesson_01_hmm").count("extend.gradient") == 0);
+  CHECK(stages_of("lesson_01_hmm").count("compat.gradient") == 0);
   const auto stages = stages_of("lesson_03_stress_tagger", "--gradients");
-  CHECK(stages.count("extend.gradient") == 1);
+  CHECK(stages.count("compat.gradient") == 1);
   CHECK(stages.count("score_tag.gradient") == 1);
   CHECK(stages.count("ahead.gradient") == 1);
 }

@@ -148,14 +148,15 @@ void add_kernels(const Model& model, const Proposal* proposal, std::vector<RowKe
     if (stage.name == "prepare" || stage.name == "end") continue;
     const std::string prefix = fmt::format("{}.", kernels.size());
     const bool of_rows = stage.name == "score" || stage.name == "score_tag" ||
-                         stage.name == "advance" || stage.name == "extend";
+                         stage.name == "advance" || stage.name == "extend" ||
+                         stage.name == "compat";
     RowKernel kernel{plan_kernel(prefix + stage.name, stage.graph), !of_rows, {}};
     const Extent all = kernel.extent(first_rows(kRows));
     kernel.inputs =
         with_seeds(stage.graph, all, random_inputs(stage.graph, all, -1, 1, kernels.size()), 1);
     kernels.push_back(kernel);
     for (const GradientRequest& request : stage.gradients) {
-      if (request.name == "extend.gradient") continue;  // nothing of it is a row's
+      if (request.name == "compat.gradient") continue;  // nothing of it is a row's
       RowKernel gradient{plan_kernel(prefix + request.name, request.graph), !of_rows,
                          kernel.inputs};
       gradient.inputs.merge(random_inputs(request.graph, all, -1, 1, 2));  // tables of its own

@@ -372,9 +372,13 @@ struct Replay::Impl {
   void add_proposal_gradient(Gradients& gradients, double b, double c) {
     if (length() == 0 || !program.has_proposal()) return;
     clear_gradients();
+    BoundKernel extend = bound(program.extend.forward);
     BoundKernel step = bound(program.extend.gradient, &gradients);
     for (int64_t t = length() - 2; step && t >= 0; --t) {  // C_T = 0
-      bind_extend(step, t);
+      bind_extend(extend, t);
+      extend.run(call());
+      at_position(step, t);
+      candidates.bind(step, "next.", 0);
       ahead.bind_gradient(step, t);
       for (int64_t tag = 0; tag < program.num_tags(); ++tag)
         d_compats.set(tag, b * proposal_slope(t, tag));

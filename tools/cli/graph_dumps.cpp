@@ -32,6 +32,7 @@ class PassDump {
     }
     show("step", "traced", model.step);
     if (model.has_proposal) show("extend", "traced", model.extend);
+    if (model.has_proposal && gradients_) show("compat", "traced", model.compat);
     if (gradients_) {
       for (const StageGraph& stage : make_stages(model, true, false).stages) {
         for (const GradientRequest& request : stage.gradients) {

@@ -25,7 +25,8 @@ const char* purpose_of(const std::string& stage) {
       {"score_tag", "s, x, y → score, for one given tag"},
       {"advance", "s, x, y → next s, for one given tag"},
       {"extend", "s, s̄, x → score, next s and compat, for every tag"},
-      {"extend.gradient", "the gradient of compat for φ and s̄"},
+      {"compat", "next s of every tag, s̄ → compat, for its gradient alone"},
+      {"compat.gradient", "the gradient of compat for φ and s̄"},
   };
   if (const auto found = purposes.find(stage); found != purposes.end()) return found->second;
   return stage.ends_with(".gradient") ? "the gradient of all outputs for what moves"
