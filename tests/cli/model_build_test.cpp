@@ -57,9 +57,7 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
   CHECK(again.out == first.out);
   CHECK(box.program("scry graph models/bigram.cpp --stage score --format=json").err.empty());
 
-  // Eigen is there for model files, too.
-  test::write_text(box.path("models/sizes.h"),
-                   "#include <Eigen/Core>\nconstexpr double kScale = 2;\n");
+  test::write_text(box.path("models/sizes.h"), "constexpr double kScale = 2;\n");
   const auto changed = box.program(score);
   CHECK(changed.exit_code == 0);
   CHECK(changed.err == building + random);
