@@ -105,6 +105,18 @@ TEST_CASE("a method asks for a lookahead if it weighs by it, and uses one if it 
   }
 }
 
+TEST_CASE("the paper's methods propose and weigh as it says") {
+  const auto is = [](Method method, Proposes proposes, Weighs weighs, Trigger trigger) {
+    const MethodRow& row = row_of(method);
+    return row.proposes == proposes && row.weighs == weighs && row.trigger == trigger;
+  };
+  CHECK(is(Method::kImportance, Proposes::kLookahead, Weighs::kScore, Trigger::kNever));
+  CHECK(is(Method::kFilter, Proposes::kScore, Weighs::kScore, Trigger::kEss));
+  CHECK(is(Method::kSmooth, Proposes::kLookahead, Weighs::kLookahead, Trigger::kEss));
+  CHECK(is(Method::kBeam, Proposes::kEvery, Weighs::kScore, Trigger::kNever));
+  CHECK(is(Method::kBeamAhead, Proposes::kEvery, Weighs::kLookahead, Trigger::kNever));
+}
+
 TEST_CASE("sampling by a search is refused") {
   const Hmm hmm;
   for (const MethodRow& row : method_table()) {
