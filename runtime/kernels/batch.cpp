@@ -23,6 +23,7 @@ void Batch::bind(BoundKernel& kernel, const Slots& slots, int64_t first_position
   kernel.bind(slots.last, last_.data());
   for (size_t f = 0; f < features_.size(); ++f) kernel.bind(slots.features[f], features_[f].at());
   place_.bind(kernel, slots.place, first_position);
+  if (to_go_.empty()) return;  // there is no lookahead
   ahead_.bind(kernel, slots.ahead, first_position);
   slots.later.bind(kernel, later_, num_sequences() + first_position);
 }
@@ -133,6 +134,8 @@ void BatchEncoder::run(std::span<const std::span<const int>> inputs, bool look_a
                        Batch& batch) {
   batch.set_inputs(inputs);
   batch.start_.resize(0);
+  batch.to_go_.clear();
+  batch.place_.resize(batch.call());  // as stages are bound to it before it is known
   if (batch.max_length() == 0) return;
   encode(batch);
   batch.start_.resize(batch.num_sequences());
@@ -199,6 +202,7 @@ void BatchEncoder::run_scan(Batch& batch, size_t k) {
 
 void BatchEncoder::look_ahead(Batch& batch) {
   batch.later_.resize(batch.num_later_rows());
+  batch.ahead_.resize(batch.call());
   batch.to_go_.assign(static_cast<size_t>(batch.num_later_rows()), 0.0);
   end_state_.resize(batch.num_sequences());
   end_.out.bind(end_.kernel, end_state_);
