@@ -194,12 +194,11 @@ void Sampler::run(std::span<const Job> jobs, std::span<const double> bytes, Samp
   if (plan.by_batch.empty()) return;
   if (by_rows_ != nullptr) by_rows_->release();
   options.memory /= team.size();
-  std::vector<Interpreter*> bound(by_batch_.size());
+  // All of them now: which workers will come to run a batch is chance.
+  for (std::unique_ptr<Interpreter>& interpreter : by_batch_) bind(interpreter, options, nullptr);
   team.for_each(static_cast<int64_t>(plan.by_batch.size()), [&](int worker, int64_t b) {
-    Interpreter*& mine = bound[static_cast<size_t>(worker)];
-    if (mine == nullptr) mine = &bind(by_batch_[static_cast<size_t>(worker)], options, nullptr);
     const JobRange& range = plan.by_batch[static_cast<size_t>(b)];
-    mine->run(range.of(jobs));
+    by_batch_[static_cast<size_t>(worker)]->run(range.of(jobs));
     report(range.count);
   });
 }
