@@ -146,9 +146,11 @@ std::vector<bool> find_active(const Graph& graph, std::span<const std::string> s
 }
 
 Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
-              std::span<const std::string> wrt) {
+              std::span<const std::string> wrt, std::span<const std::string> keeps,
+              std::span<const std::string> given) {
   Graph result = graph;
-  result.outputs.clear();
+  std::erase_if(result.outputs,
+                [&](const GraphOutput& output) { return !contains(keeps, output.name); });
   const size_t num_forward = graph.nodes.size();
   const std::vector<bool> active = find_active(graph, seeds, wrt);
   AdjointBuilder builder(result, num_forward);
@@ -178,6 +180,12 @@ Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
     if (const auto found = totals.find(name); found != totals.end()) {
       result.outputs.push_back({"d." + name, found->second, result[found->second].axes, true});
     }
+  }
+  for (const GraphOutput& output : graph.outputs) {
+    if (!contains(given, output.name)) continue;
+    Node& node = result.nodes[static_cast<size_t>(output.node)];
+    node = {Op::kInput, {}, node.type, node.axes, {.name = output.name, .axes = node.axes},
+            node.where};
   }
   verify(result);
   return result;

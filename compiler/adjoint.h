@@ -12,9 +12,11 @@ namespace scry {
 
 /// A graph that, given the inputs of `graph` and a seed `d.NAME` for each differentiable output in
 /// `seeds`, adds to `d.INPUT` the gradient for each input or parameter in `wrt`.
-/// The forward values that gradients need are computed anew.
+/// The forward values that gradients need are computed anew, but for outputs that are `given` as
+/// inputs of their names; outputs that it `keeps` stay outputs.
 Graph adjoint(const Graph& graph, std::span<const std::string> seeds,
-              std::span<const std::string> wrt);
+              std::span<const std::string> wrt, std::span<const std::string> keeps = {},
+              std::span<const std::string> given = {});
 
 /// Which nodes a gradient flows through: they depend on an input or parameter in `wrt`, and an
 /// output in `seeds` on them, differentiably.

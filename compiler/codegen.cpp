@@ -4,6 +4,7 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/DiagnosticInfo.h>
@@ -213,6 +214,8 @@ class Generator {
     }
     for (const char* name : {"cblas_slascl", "cblas_dlascl"})
       remove_clearing(module_.getFunction(name));
+    for (const char* name : {"cblas_sgemm", "cblas_dgemm"})
+      remove_forward(module_.getFunction(name));
     set_target(module_);
   }
 
@@ -224,6 +227,21 @@ class Generator {
       auto* call = llvm::cast<llvm::CallInst>(user);
       const auto* factor = llvm::dyn_cast<llvm::ConstantFP>(call->getArgOperand(5));
       if (factor != nullptr && factor->isZero()) call->eraseFromParent();
+    }
+  }
+
+  /// Products that need not be computed before their reverse: those that are given (if they were
+  /// computed, it would be to the same value), and those that nothing reads.
+  static void remove_forward(llvm::Function* gemm) {
+    if (gemm == nullptr) return;
+    for (llvm::User* user : llvm::make_early_inc_range(gemm->users())) {
+      auto* call = llvm::cast<llvm::CallInst>(user);
+      if (!call->getFunction()->getName().starts_with("diffe")) continue;
+      const auto* to =
+          llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(call->getArgOperand(12)));
+      if (to == nullptr || to->getName().ends_with("'")) continue;  // a shadow
+      if (to->getName().starts_with(kKept) || to->getName().starts_with(kUnread))
+        call->eraseFromParent();
     }
   }
 

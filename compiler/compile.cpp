@@ -70,11 +70,12 @@ class Compiler {
 
   void plan() {
     for (const StageGraph& stage : stages_.stages) {
-      if (stage.runs) plans_.push_back(plan_kernel(stage.name, stage.graph));
+      if (stage.runs) plans_.push_back(plan_kernel(stage.name, stage.graph, stage.keeps));
       for (const GradientRequest& request : stage.gradients) {
-        plans_.push_back(by_enzyme() ? plan_enzyme_gradient(request.name, stage.graph,
-                                                            request.seeds, request.wrt)
-                                     : plan_kernel(request.name, request.graph));
+        plans_.push_back(by_enzyme()
+                             ? plan_enzyme_gradient(request.name, stage.graph, request.seeds,
+                                                    request.wrt, request.keeps, request.given)
+                             : plan_kernel(request.name, request.graph, request.keeps));
       }
     }
   }
@@ -156,11 +157,11 @@ class Compiler {
     Layout params, tables;
     for (const TracedParam& param : model_.params)
       params.add(param.name, param.info->shape, param.group, param.info->init);
-    const Graph& prepare = stages_.stages.front().graph;
-    for (size_t i = 0; i < prepare.outputs.size(); ++i) {
-      const ParamGroup group =
-          i < stages_.table_groups.size() ? stages_.table_groups[i] : ParamGroup::kModel;
-      tables.add(prepare.outputs[i].name, prepare[prepare.outputs[i].node].type.shape, group);
+    for (const StageGraph& stage : stages_.stages) {
+      if (!is_prepare(stage.name)) continue;
+      const ParamGroup group = stage.name == "prepare" ? ParamGroup::kModel : ParamGroup::kProposal;
+      for (const GraphOutput& table : stage.graph.outputs)
+        tables.add(table.name, stage.graph[table.node].type.shape, group);
     }
     program.params = std::move(params.blocks);
     program.num_param_elements = params.size;
@@ -172,6 +173,7 @@ class Compiler {
       program.later.push_back({name, type});
     program.features = model_.features;
     program.prepare = stage(code, "prepare");
+    program.prepare_proposal = stage(code, "prepare.proposal");
     for (size_t k = 0; k < model_.scans.size(); ++k) {
       const std::string name = fmt::format("scan.{}", k);
       program.scans.push_back({stage(code, name), model_.scans[k].direction, model_.scans[k].sizes,
@@ -189,6 +191,11 @@ class Compiler {
     program.score_tag = stage(code, "score_tag");
     program.advance = stage(code, "advance");
     program.extend = {kernel(code, "extend"), kernel(code, "compat.gradient")};
+    for (const Slot& slot : program.extend.forward.slots) {
+      if (slot.role != SlotRole::kKept) continue;
+      const int64_t size = slot.num_elements({1, 1, 1, 0}, program.num_tags());
+      program.kept.push_back({slot.name, Type::real({static_cast<int>(size)})});
+    }
     return program;
   }
 

@@ -8,6 +8,10 @@
 
 namespace scry {
 
+/// How the names of slots begin whose products Enzyme's reverse pass need not compute first: they
+/// are given, or nothing reads them.
+inline constexpr const char *kKept = "kept.", *kUnread = "unread.";
+
 struct KernelPlan {
   std::string name;
   Graph graph;
@@ -22,12 +26,16 @@ struct KernelPlan {
   std::vector<bool> unneeded;
 };
 
-/// The graph itself as a kernel: a stage, or a gradient made by adjoint().
-KernelPlan plan_kernel(std::string name, Graph graph);
+/// The graph itself as a kernel: a stage, or a gradient made by adjoint(). Outputs that it `keeps`
+/// are written if they are wanted.
+KernelPlan plan_kernel(std::string name, Graph graph, std::span<const std::string> keeps = {});
 
 /// The gradient of `graph` by Enzyme, with the slots that adjoint()'s graph would have: seeds
-/// `d.OUT` and gradients `d.IN`. Forward values are computed anew in scratch buffers.
+/// `d.OUT` and gradients `d.IN`. Forward values are computed anew in scratch buffers, but for
+/// matrix products that are `given`; of the seeds' outputs those that it `keeps` are written.
 KernelPlan plan_enzyme_gradient(std::string name, Graph graph, std::span<const std::string> seeds,
-                                std::span<const std::string> wrt);
+                                std::span<const std::string> wrt,
+                                std::span<const std::string> keeps = {},
+                                std::span<const std::string> given = {});
 
 }  // namespace scry

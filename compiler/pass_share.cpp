@@ -32,19 +32,19 @@ bool same_data(const Attr& a, const Attr& b) {
          std::memcmp(a.data->data(), b.data->data(), a.data->size() * sizeof(double)) == 0;
 }
 
-bool same(const Node& a, const Node& b) {
+}  // namespace
+
+bool is_same(const Node& a, const Node& b) {
   return a.op == b.op && a.in == b.in && a.type == b.type && a.axes == b.axes &&
          a.attr.i == b.attr.i && a.attr.j == b.attr.j && a.attr.axis == b.attr.axis &&
          a.attr.name == b.attr.name && same_data(a.attr, b.attr);
 }
 
-}  // namespace
-
 NodeId SharedNodes::add(Graph& graph, const Node& node) {
   const size_t key = hash(node);
   auto at = std::lower_bound(index_.begin(), index_.end(), std::pair(key, NodeId{-1}));
   for (; at != index_.end() && at->first == key; ++at) {
-    if (same(graph[at->second], node)) return at->second;
+    if (is_same(graph[at->second], node)) return at->second;
   }
   graph.nodes.push_back(node);
   index_.insert(at, {key, graph.size() - 1});

@@ -5,6 +5,9 @@
 namespace scry {
 Graph share(const Graph& graph);
 
+/// Whether two operations of one graph have the same value.
+bool is_same(const Node& a, const Node& b);
+
 /// Adds `node`, unless `graph` holds an equal one already (found through `index`).
 class SharedNodes {
  public:

@@ -24,6 +24,7 @@ using KernelFn = void (*)(const KernelCall*);
 enum class SlotRole : uint8_t {
   kInput,      ///< read
   kOutput,     ///< written
+  kKept,       ///< written for whoever wants it; scratch, unless it is bound
   kSeed,       ///< the gradient of an output; its content is lost
   kGradient,   ///< the gradient of an input: added to
   kWorkspace,  ///< scratch
@@ -117,7 +118,8 @@ struct Program {
   std::vector<Component> state, later;
   std::vector<std::pair<std::string, int>> features;
 
-  Stage prepare;                 ///< parameters → tables; once per parameter update
+  Stage prepare;                 ///< θ → tables; once per update of θ
+  Stage prepare_proposal;        ///< φ, θ → the other tables; its gradient is φ's
   std::vector<ScanStage> scans;  ///< the encoder's recurrences, in order
   Stage encode;                  ///< → enc.* at a position
   Stage start;                   ///< → s.* (s₀), of a sequence
@@ -128,10 +130,11 @@ struct Program {
   Stage root;                    ///< s.*, later.* → compat (C_0), of a sequence
   PlaceStage ahead;              ///< later.*, x → ahead.*, which `extend` reads
   Kernel score;                  ///< s.*, x → score, for every tag
-  Stage score_tag;               ///< s.*, x, y → score, for one tag a row
+  Stage score_tag;               ///< s.*, x, y → score, for one tag a row; its gradient, too
   Stage advance;                 ///< s.*, x, y → next.*, for one tag a row
   Stage extend;                  ///< s.*, later.*, x → score, next.*, compat, for every tag
-                                 ///< (gradient: of compat, from next.* as it is known)
+                                 ///< (gradient: of compat, from next.* and kept.*)
+  std::vector<Component> kept;   ///< kept.* of `extend`, of a row with all of its tags
 
   std::shared_ptr<const void> code;  ///< keeps the machine code alive
 

@@ -6,6 +6,7 @@
 
 #include "compiler/adjoint.h"
 #include "compiler/pass_dead.h"
+#include "compiler/pass_keep.h"
 #include "compiler/pass_positions.h"
 #include "compiler/pass_tables.h"
 #include "compiler/rewrite.h"
@@ -86,6 +87,7 @@ class StageMaker {
     }
     add("score", score, For::kNone);
     add("score_tag", score_tag, For::kAll);
+    for (GradientRequest& request : result_.stages.back().gradients) request.keeps = {"score"};
     add("advance", advance, For::kAll);
     if (model_.has_proposal) {
       add("extend", extend, For::kNone);
@@ -96,21 +98,12 @@ class StageMaker {
     }
 
     const size_t num_tables = tables_.outputs.size();  // those that stages, not gradients, look up
-    for (const GraphOutput& output : tables_.outputs) {
-      result_.table_groups.push_back(is_proposals_table(output.name) ? ParamGroup::kProposal
-                                                                     : ParamGroup::kModel);
-    }
     for (StageGraph& stage : result_.stages) request_gradients(stage);
-    StageGraph prepare{"prepare", tables_, {}};
-    if (gradients_) {
-      GradientRequest request{"prepare.gradient", {}, {}, {}};
-      for (size_t i = 0; i < num_tables; ++i) request.seeds.push_back(tables_.outputs[i].name);
-      for (const TracedParam& param : model_.params) request.wrt.push_back(param.name);
-      if (with_adjoint_)
-        request.graph = optimize(adjoint(tables_, request.seeds, request.wrt), observe_);
-      prepare.gradients.push_back(std::move(request));
-    }
-    result_.stages.insert(result_.stages.begin(), std::move(prepare));
+    StageGraph of_model = prepare("prepare", ParamGroup::kModel, num_tables);
+    StageGraph of_proposal = prepare("prepare.proposal", ParamGroup::kProposal, num_tables);
+    if (!of_proposal.graph.outputs.empty())
+      result_.stages.insert(result_.stages.begin(), std::move(of_proposal));
+    result_.stages.insert(result_.stages.begin(), std::move(of_model));
     return std::move(result_);
   }
 
@@ -126,9 +119,31 @@ class StageMaker {
   void add(const std::string& name, Graph graph, For gradients) {
     StageGraph stage{name, std::move(graph), {}};
     if (gradients_ && gradients != For::kNone)
-      stage.gradients.push_back({name + ".gradient", {}, {}, {}});
+      stage.gradients.push_back({name + ".gradient", {}, {}});
     for_.push_back(gradients);
     result_.stages.push_back(std::move(stage));
+  }
+  /// The tables of a group. Training moves one group at a time, or each by an objective of its own,
+  /// so that tables and gradients of the other one need not be computed again.
+  StageGraph prepare(const std::string& name, ParamGroup group, size_t num_tables) const {
+    const auto is_mine = [&](const GraphOutput& table) {
+      return is_proposals_table(table.name) == (group == ParamGroup::kProposal);
+    };
+    Graph graph = tables_;
+    std::erase_if(graph.outputs, [&](const GraphOutput& table) { return !is_mine(table); });
+    StageGraph stage{name, remove_dead(graph), {}};
+    if (!gradients_) return stage;
+    GradientRequest request{name + ".gradient", {}, {}};
+    for (size_t i = 0; i < num_tables; ++i) {
+      if (is_mine(tables_.outputs[i])) request.seeds.push_back(tables_.outputs[i].name);
+    }
+    for (const TracedParam& param : model_.params) {
+      if (param.group == group) request.wrt.push_back(param.name);
+    }
+    if (with_adjoint_)
+      request.graph = optimize(adjoint(stage.graph, request.seeds, request.wrt), observe_);
+    stage.gradients.push_back(std::move(request));
+    return stage;
   }
   void add_placed(const std::string& name, const Graph& place, For gradients) {
     if (!place.outputs.empty()) add(name, place, gradients);
@@ -168,6 +183,11 @@ class StageMaker {
            (name.starts_with("table.") && is_proposals_table(name));
   }
 
+  StageGraph& find(const std::string& name) {
+    return *std::find_if(result_.stages.begin(), result_.stages.end(),
+                         [&](const StageGraph& stage) { return stage.name == name; });
+  }
+
   void request_gradients(StageGraph& stage) {
     const For whose = for_[static_cast<size_t>(&stage - result_.stages.data())];
     for (GradientRequest& request : stage.gradients) {
@@ -180,8 +200,16 @@ class StageMaker {
           request.wrt.push_back(node.attr.name);
         }
       }
+      // Of `compat` the runtime runs the gradient alone, after `extend`.
+      if (!stage.runs) {
+        StageGraph& extend = find("extend");
+        extend.keeps = request.given =
+            keep_products(extend.graph, stage.graph, request.seeds, request.wrt);
+      }
       if (with_adjoint_) {
-        const Graph graph = optimize(adjoint(stage.graph, request.seeds, request.wrt), observe_);
+        const Graph graph =
+            optimize(adjoint(stage.graph, request.seeds, request.wrt, request.keeps, request.given),
+                     observe_);
         request.graph = remove_dead(hoist_tables(graph, tables_));
       }
     }

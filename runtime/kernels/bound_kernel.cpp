@@ -22,6 +22,8 @@ const Block* find_block(const std::vector<Block>& blocks, std::string_view name)
 bool is_scratch(const Slot& slot) {
   return slot.role == SlotRole::kWorkspace || slot.role == SlotRole::kZeroed;
 }
+/// Scratch memory is there for it.
+bool has_scratch(const Slot& slot) { return is_scratch(slot) || slot.role == SlotRole::kKept; }
 
 /// Bytes from row to row of a slot, or from position to position; 0 if it has neither axis, or if
 /// they depend on T.
@@ -89,7 +91,7 @@ BoundKernel::BoundKernel(const Program& program, const Kernel& kernel, const Par
     }
     bound_.push_back(const_cast<void*>(data));  // kernels write only where a slot's role says so
     row_bytes_.push_back(row_bytes(program, slot));
-    if (is_scratch(slot)) scratch_.push_back(i);
+    if (has_scratch(slot)) scratch_.push_back({i, nullptr});
     if (slot.axes.has_sequence()) {
       has_sequence_scratch_ |= is_scratch(slot);
       has_sequence_results_ |= slot.role == SlotRole::kOutput || slot.role == SlotRole::kSeed;
@@ -135,12 +137,12 @@ void BoundKernel::grow(const KernelCall& call) {
     return (kernel_->slots[i].num_elements(grown_for_, num_tags_) + 15) / 16 * 16;
   };
   int64_t total = 0;
-  for (size_t i : scratch_) total += padded(i);
+  for (const Scratch& scratch : scratch_) total += padded(scratch.slot);
   if (total > memory_.size()) memory_.reset(total);
   int64_t at = 0;
-  for (size_t i : scratch_) {
-    args_[i] = memory_.at(at);
-    at += padded(i);
+  for (Scratch& scratch : scratch_) {
+    scratch.at = args_[scratch.slot] = memory_.at(at);
+    at += padded(scratch.slot);
   }
 }
 
@@ -220,8 +222,10 @@ void BoundKernel::run_positions(const KernelCall& call) {
 
 void BoundKernel::run_part(KernelCall call, const Offset& offset) {
   grow(call);
+  for (const Scratch& scratch : scratch_) args_[scratch.slot] = scratch.at;
   for (size_t i = 0; i < kernel_->slots.size(); ++i) {
     const Slot& slot = kernel_->slots[i];
+    if (slot.role == SlotRole::kKept && bound_[i] == nullptr) continue;
     if (!is_scratch(slot)) {
       if (bound_[i] == nullptr && slot.num_elements(call, num_tags_) > 0) {
         throw Error(

@@ -37,7 +37,8 @@ class BoundKernel {
   void bind(std::string_view slot, const void* data) { bind(find(slot), data); }
   /// Gradients of parameters and tables are added here from now on.
   void bind(Gradients& gradients);
-  /// Runs over `call`'s rows, positions and sequences. Every slot but scratch must be bound.
+  /// Runs over `call`'s rows, positions and sequences. Every slot must be bound but scratch and
+  /// what is kept.
   void run(const KernelCall& call) { run_rows(call, 0, call.num_rows); }
   /// Runs over `count` of the rows that are bound, from `first` on, and over their positions: those
   /// from the first to the last of them.
@@ -71,7 +72,11 @@ class BoundKernel {
   std::vector<size_t> row_bytes_;  // from row to row, or position to position; 0 without these axes
   std::vector<void*> args_;        // of this call
   std::vector<int32_t> position_of_row_, sequence_of_position_;  // of a part
-  std::vector<size_t> scratch_;                                  // slots that are ours
+  struct Scratch {
+    size_t slot;
+    void* at;
+  };
+  std::vector<Scratch> scratch_;  // slots that are ours, or may be
   struct GradientSlot {
     size_t slot;
     int64_t offset;

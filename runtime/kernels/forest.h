@@ -30,6 +30,9 @@ class Forest {
     log_scores_.push_back(log_score);
     compats_.push_back(compat);
   }
+  void set_log_score(RowId row, double log_score) {
+    log_scores_[static_cast<size_t>(row)] = log_score;
+  }
   void end_level() { ends_.push_back(size()); }
 
   RowId size() const { return static_cast<RowId>(parents_.size()); }

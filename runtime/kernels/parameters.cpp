@@ -46,8 +46,8 @@ Parameters Parameters::fresh(const Program& program, uint64_t seed) {
 }
 
 void Parameters::prepare(const Program& program) {
-  BoundKernel kernel(program, program.prepare.forward, *this);
-  kernel.run({});
+  for (const Stage* stage : {&program.prepare, &program.prepare_proposal})
+    BoundKernel(program, stage->forward, *this).run({});
 }
 
 Gradients::Gradients(const Program& program)
@@ -65,8 +65,8 @@ void Gradients::add(const Gradients& other) {
 }
 
 void Gradients::finish(const Program& program, const Parameters& parameters) {
-  BoundKernel kernel(program, program.prepare.gradient, parameters, this);
-  kernel.run({});
+  for (const Stage* stage : {&program.prepare, &program.prepare_proposal})
+    BoundKernel(program, stage->gradient, parameters, this).run({});
   tables.clear();  // as seeds, their content is lost
 }
 

@@ -15,7 +15,8 @@ struct Recording {
         states(program, program.state),
         scores(program.precision, 0),
         compats(program.precision, 0),
-        nexts(program, program.state) {}
+        nexts(program, program.state),
+        kept(program, program.kept) {}
 
   bool keeps_cells;
   Forest forest{0};
@@ -30,6 +31,7 @@ struct Recording {
   RealBuffer scores;   ///< g, of every tag: cell = row · |Y| + tag, rows with cells end to end
   RealBuffer compats;  ///< C_t (eq:c), likewise; of rows that are ahead
   StateRows nexts;     ///< s_t, likewise
+  StateRows kept;      ///< what `extend` keeps for its gradient, by row
 
   /// A whole tagging that was reached.
   struct Final {
@@ -63,6 +65,7 @@ struct Recording {
     scores.grow(num_cells);
     compats.grow(num_cells);
     nexts.resize(num_cells);
+    kept.resize(num_cell_rows_);
   }
   /// The number among those that go on, of a row of level t that does.
   int64_t state_of(RowId row, int level) const {

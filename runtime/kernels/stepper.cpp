@@ -12,6 +12,7 @@ Stepper::Stage::Stage(const Program& program, const Kernel& kernel_code,
       slots(program, kernel),
       state(kernel, "s.", program.state),
       next(kernel, "next.", program.state),
+      kept(kernel, "", program.kept),
       y(kernel.find("y")),
       scores(kernel.find("score")),
       compats(kernel.find("compat")),
@@ -34,7 +35,8 @@ Stepper::Stepper(const Program& program, const Parameters& parameters)
     : score_(program, program.score, parameters),
       extend_(program, program.extend.forward, parameters),
       advance_(program, program.advance.forward, parameters),
-      score_tag_(program, program.score_tag.forward, parameters) {}
+      score_tag_(program, program.score_tag.forward, parameters),
+      nothing_kept_(program, program.kept) {}
 
 void Stepper::score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
                     Cells& cells) {
@@ -43,7 +45,8 @@ void Stepper::score(const Batch& batch, PrefixRows rows, int64_t first, int64_t 
 }
 
 void Stepper::extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
-                     Cells& cells) {
+                     Cells& cells, StateRows* kept, int64_t first_kept) {
+  extend_.kept.bind(extend_.kernel, kept != nullptr ? *kept : nothing_kept_, first_kept);
   extend_.kernel.bind(extend_.scores, cells.scores.at());
   extend_.kernel.bind(extend_.compats, cells.compats.at());
   extend_.next.bind(extend_.kernel, cells.next);

@@ -32,8 +32,10 @@ class Stepper {
 
   /// Fills `cells.scores` for `count` rows from `first` on; it must have room for all of `rows`.
   void score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells);
-  /// Fills all of `cells`. The program must have a proposal, and the batch look ahead.
-  void extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells);
+  /// Fills all of `cells`. The program must have a proposal, and the batch look ahead. What is kept
+  /// for a gradient goes to rows of `kept`, from `first_kept` on, if they are wanted.
+  void extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells,
+              StateRows* kept = nullptr, int64_t first_kept = 0);
   /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`.
   void advance(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags, int64_t first,
                int64_t count, StateRows& next);
@@ -53,11 +55,12 @@ class Stepper {
     BoundKernel kernel;
     int64_t chunk;
     Batch::Slots slots;
-    StateSlots state, next;
+    StateSlots state, next, kept;
     SlotHandle y, scores, compats;
     std::vector<int32_t> all_tags;  // y, where every tag is tried
   };
   Stage score_, extend_, advance_, score_tag_;
+  StateRows nothing_kept_;
 };
 
 }  // namespace scry

@@ -145,9 +145,12 @@ void Interpreter::extend(Part part, int64_t num_ahead) {
   if (ahead > 0) {
     if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
     cells_.next.resize(ahead * num_tags);
+    const int64_t first_cells = recording_ == nullptr ? -1 : recording_->levels.back().first_cells;
+    StateRows* const kept = first_cells < 0 ? nullptr : &recording_->kept;
+    const int64_t first_kept = first_cells + part.begin;
     share_out(ahead, steppers_[0].extend_chunk(),
               [&](Stepper& stepper, int64_t first, int64_t count) {
-                stepper.extend(batch_, rows, first, count, cells_);
+                stepper.extend(batch_, rows, first, count, cells_, kept, first_kept);
               });
   }
   share_out(part.size() - ahead, steppers_[0].score_chunk(),
@@ -169,8 +172,10 @@ void Interpreter::record_level(int64_t num_ahead) {
   recording_->add_level(states_, positions_, num_ahead);
   if (!recording_->keeps_cells) return;
   const double bytes =
-      static_cast<double>(states_.num_rows() * program_.num_tags()) *
-      static_cast<double>(2 * program_.real_size() + row_bytes(program_, program_.state));
+      static_cast<double>(states_.num_rows()) *
+      (static_cast<double>(program_.num_tags()) *
+           static_cast<double>(2 * program_.real_size() + row_bytes(program_, program_.state)) +
+       static_cast<double>(row_bytes(program_, program_.kept)));
   if (recorded_bytes_ + bytes > static_cast<double>(options_.memory) / 2) return;
   recorded_bytes_ += bytes;
   recording_->add_cells(program_.num_tags());

@@ -16,7 +16,9 @@ ForestGradient::Stage::Stage(const Program& program, const Kernel& code,
       gradients(shape.find_slots(kernel)),
       state(kernel, "s.", program.state),
       next(kernel, "next.", program.state),
+      kept(kernel, "", program.kept),
       y(kernel.find("y")),
+      score(kernel.find("score")),
       d_score(kernel.find("d.score")),
       d_compat(kernel.find("d.compat")),
       d_state(rows.find(kernel, "d.s.")),
@@ -31,9 +33,10 @@ ForestGradient::ForestGradient(const Program& program, const Parameters& paramet
       score_(program, program.score_tag.gradient, parameters, d_states_, batch_gradient),
       advance_(program, program.advance.gradient, parameters, d_states_, batch_gradient),
       propose_(program, program.extend.gradient, parameters, d_states_, batch_gradient),
+      scores_(program.precision, 0),
       d_scores_(program.precision, 0),
       states_(program, program.state),
-      nexts_(program, program.state),
+      kept_(program, program.kept),
       seeds_(static_cast<size_t>(program.num_tags())),
       d_compats_(program.precision, 0),
       stepper_(program, parameters),
@@ -70,11 +73,15 @@ void ForestGradient::add_scores(const Batch& batch, const Recording& run,
   d_states_.reset(run.states.num_rows());
   const RowId begin = forest.level_end(0), end = forest.size();
   if (score_.kernel && begin < end) {
-    if (d_scores_.size() < end - begin) d_scores_.reset(end - begin);
+    if (d_scores_.size() < end - begin) {
+      d_scores_.reset(end - begin);
+      scores_.reset(end - begin);
+    }
     for (RowId row = begin; row < end; ++row)
       d_scores_.set(row - begin, d_score[static_cast<size_t>(row)]);
     score_.kernel.bind(gradients);
     prepare(score_, batch, batch_gradient);
+    score_.kernel.bind(score_.score, scores_.at());
     score_.kernel.bind(score_.d_score, d_scores_.at());
     run_children(score_, batch, run, begin, end);
   }
@@ -164,7 +171,7 @@ void ForestGradient::add_proposals(const Batch& batch, const Recording& run, con
     positions_.clear();
     for (const Extended& row : extended_)
       positions_.push_back(run.positions[static_cast<size_t>(row.state)]);
-    propose_.next.bind(propose_.kernel, read_cells(batch, run));
+    bind_cells(batch, run);
     seed_cells(run, seeds);
     KernelCall call = batch.call();
     call.num_rows = count;
@@ -172,60 +179,61 @@ void ForestGradient::add_proposals(const Batch& batch, const Recording& run, con
     propose_.kernel.run(call);
     extended_.clear();
   };
+  // What was recorded is taken where it stands.
+  const auto is_next = [](int64_t cells, int64_t next) {
+    return cells < 0 ? next < 0 : next == cells + 1;
+  };
   extended_.clear();
   for (size_t t = 0; t < run.levels.size(); ++t) {
     const Recording::Level& level = run.levels[t];
     const RowId begin = forest.level_begin(static_cast<int>(t));
     for (int64_t i = 0; i < level.num_ahead; ++i) {
-      extended_.push_back({begin + static_cast<RowId>(i), level.first + i,
-                           level.first_cells < 0 ? -1 : level.first_cells + i});
+      const Extended row{begin + static_cast<RowId>(i), level.first + i,
+                         level.first_cells < 0 ? -1 : level.first_cells + i};
+      if (!extended_.empty() && !is_next(extended_.back().cells, row.cells)) flush();
+      extended_.push_back(row);
       if (static_cast<int64_t>(extended_.size()) == propose_.chunk) flush();
     }
   }
   flush();
 }
 
-/// g + C_t of the rows' tags, and the states that they lead to, which are returned: as recorded, or
-/// computed again.
-const StateRows& ForestGradient::read_cells(const Batch& batch, const Recording& run) {
-  const auto num_tags = static_cast<size_t>(program_.num_tags());
+/// Reads g + C_t of the rows' tags, and binds the states that they lead to and what was kept: as
+/// recorded, end to end, or computed again.
+void ForestGradient::bind_cells(const Batch& batch, const Recording& run) {
   const auto count = static_cast<int64_t>(extended_.size());
-  const int64_t num_cells = count * program_.num_tags();
-  logits_.resize(static_cast<size_t>(num_cells));
-  const bool is_recorded = std::all_of(extended_.begin(), extended_.end(),
-                                       [](const Extended& row) { return row.cells >= 0; });
-  if (!is_recorded) {
-    for (RealBuffer* buffer : {&cells_.scores, &cells_.compats}) {
-      if (buffer->size() < num_cells) buffer->reset(num_cells);
-    }
-    cells_.next.resize(num_cells);
-    states_.resize(count);
-    for (int64_t i = 0; i < count; ++i)
-      states_.copy_row(i, run.states, extended_[static_cast<size_t>(i)].state);
-    stepper_.extend(batch, {states_, positions_}, 0, count, cells_);
+  const int64_t num_tags = program_.num_tags();
+  const int64_t first = extended_.front().cells;
+  if (first >= 0) {
+    read_logits(run.scores, run.compats, first * num_tags, count * num_tags);
+    propose_.next.bind(propose_.kernel, run.nexts, first * num_tags);
+    propose_.kept.bind(propose_.kernel, run.kept, first);
+    return;
   }
-  const auto read = [&](const RealBuffer& scores, const RealBuffer& compats) {
-    scores.visit([&](const auto* g) {
-      using Real = std::remove_const_t<std::remove_pointer_t<decltype(g)>>;
-      const auto* c = static_cast<const Real*>(compats.at());
-      for (size_t i = 0; i < extended_.size(); ++i) {
-        const size_t first = (is_recorded ? static_cast<size_t>(extended_[i].cells) : i) * num_tags;
-        // Added as kernels would, so that q is what was drawn from.
-        for (size_t tag = 0; tag < num_tags; ++tag)
-          logits_[i * num_tags + tag] = static_cast<double>(g[first + tag] + c[first + tag]);
-      }
-    });
-  };
-  if (!is_recorded) {
-    read(cells_.scores, cells_.compats);
-    return cells_.next;
+  for (RealBuffer* buffer : {&cells_.scores, &cells_.compats}) {
+    if (buffer->size() < count * num_tags) buffer->reset(count * num_tags);
   }
-  read(run.scores, run.compats);
-  nexts_.resize(num_cells);
-  const int64_t width = program_.num_tags();
+  cells_.next.resize(count * num_tags);
+  kept_.resize(count);
+  states_.resize(count);
   for (int64_t i = 0; i < count; ++i)
-    nexts_.copy_rows(i * width, run.nexts, extended_[static_cast<size_t>(i)].cells * width, width);
-  return nexts_;
+    states_.copy_row(i, run.states, extended_[static_cast<size_t>(i)].state);
+  stepper_.extend(batch, {states_, positions_}, 0, count, cells_, &kept_);
+  read_logits(cells_.scores, cells_.compats, 0, count * num_tags);
+  propose_.next.bind(propose_.kernel, cells_.next);
+  propose_.kept.bind(propose_.kernel, kept_);
+}
+
+/// Added as kernels would, so that q is what was drawn from.
+void ForestGradient::read_logits(const RealBuffer& scores, const RealBuffer& compats, int64_t first,
+                                 int64_t count) {
+  logits_.resize(static_cast<size_t>(count));
+  scores.visit([&](const auto* g) {
+    using Real = std::remove_const_t<std::remove_pointer_t<decltype(g)>>;
+    const auto* c = static_cast<const Real*>(compats.at());
+    for (int64_t k = 0; k < count; ++k)
+      logits_[static_cast<size_t>(k)] = static_cast<double>(g[first + k] + c[first + k]);
+  });
 }
 
 /// d/dC of every cell: of L it is q (eq:q-local), and a tag that was taken has its child's.

@@ -22,6 +22,10 @@ class ForestGradient {
   void add(const Batch& batch, const Recording& run, const Seeds& seeds,
            BatchGradient& batch_gradient, Gradients& gradients);
 
+  /// g of the forest's rows but the roots, in order, which the last `add` that seeded scores came
+  /// by; nullptr where θ does not move them.
+  const RealBuffer* scores() const { return score_.kernel ? &scores_ : nullptr; }
+
  private:
   struct Stage {
     Stage(const Program& program, const Kernel& code, const Parameters& parameters,
@@ -30,8 +34,8 @@ class ForestGradient {
     int64_t chunk;
     Batch::Slots slots;
     BatchGradient::Slots gradients;
-    StateSlots state, next;
-    SlotHandle y, d_score, d_compat;
+    StateSlots state, next, kept;
+    SlotHandle y, score, d_score, d_compat;
     std::vector<SlotHandle> d_state, d_next;
   };
   void add_scores(const Batch& batch, const Recording& run, std::span<const double> d_score,
@@ -42,7 +46,9 @@ class ForestGradient {
                      BatchGradient& batch_gradient, Gradients& gradients);
   void prepare(Stage& stage, const Batch& batch, BatchGradient& batch_gradient);
   void run_children(Stage& stage, const Batch& batch, const Recording& run, RowId begin, RowId end);
-  const StateRows& read_cells(const Batch& batch, const Recording& run);
+  void bind_cells(const Batch& batch, const Recording& run);
+  void read_logits(const RealBuffer& scores, const RealBuffer& compats, int64_t first,
+                   int64_t count);
   void seed_cells(const Recording& run, const Seeds& seeds);
 
   const Program& program_;
@@ -50,7 +56,7 @@ class ForestGradient {
   RealRows d_parents_;  // of the parents of some children, one each
   RealRows d_next_;
   Stage score_, advance_, propose_;
-  RealBuffer d_scores_;
+  RealBuffer scores_, d_scores_;
 
   // Of some rows that are extended together.
   struct Extended {
@@ -59,7 +65,7 @@ class ForestGradient {
   };
   std::vector<Extended> extended_;
   std::vector<RowId> first_child_;  // by RowId
-  StateRows states_, nexts_;        // nexts_: of every cell, where they were recorded
+  StateRows states_, kept_;
   std::vector<int32_t> positions_;
   std::vector<double> logits_;  // g + C, of every cell
   std::vector<double> seeds_;   // of one row

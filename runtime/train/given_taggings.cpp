@@ -50,8 +50,13 @@ void GivenTaggings::follow_states(const Batch& batch, std::span<const TrainExamp
 
 const Recording& GivenTaggings::follow(const Batch& batch, std::span<const TrainExample> examples) {
   follow_states(batch, examples);
-  stepper_.score_tag(batch, {recording_.states, recording_.positions}, tags_, scores_);
   if (recording_.keeps_cells) compute_cells(batch);
+  add_rows(batch);
+  return recording_;
+}
+
+/// One a position, in the positions' order.
+void GivenTaggings::add_rows(const Batch& batch) {
   Forest forest(batch.num_sequences());
   for (int step = 1; step <= batch.max_length(); ++step) {
     const RowId parents = forest.level_begin(step - 1);
@@ -59,16 +64,28 @@ const Recording& GivenTaggings::follow(const Batch& batch, std::span<const Train
       const int64_t p = batch.position(step, s);
       const int32_t tag = tags_[static_cast<size_t>(p)];
       const bool has_compat = recording_.keeps_cells && step < batch.length(s);
-      forest.add(parents + s, tag, s, forest.log_score(parents + s) + scores_.get(p),
+      forest.add(parents + s, tag, s, 0,
                  has_compat ? recording_.compats.get(p * program_.num_tags() + tag) : 0);
     }
     forest.end_level();
   }
-  for (int s = 0; s < batch.num_sequences(); ++s) {
-    const RowId row = forest.level_begin(batch.length(s)) + s;
-    recording_.finals.push_back({row, s, 1, forest.log_score(row)});
-  }
+  for (int s = 0; s < batch.num_sequences(); ++s)
+    recording_.finals.push_back({forest.level_begin(batch.length(s)) + s, s, 1, 0});
   recording_.forest = std::move(forest);
+}
+
+const Recording& GivenTaggings::score(const Batch& batch) {
+  stepper_.score_tag(batch, {recording_.states, recording_.positions}, tags_, scores_);
+  return score(batch, scores_);
+}
+
+const Recording& GivenTaggings::score(const Batch& batch, const RealBuffer& known) {
+  known_ = &known;
+  Forest& forest = recording_.forest;
+  const RowId first = forest.level_end(0);
+  for (int32_t p = 0; p < batch.num_positions(); ++p)
+    forest.set_log_score(first + p, forest.log_score(forest.parent(first + p)) + known.get(p));
+  for (Recording::Final& final : recording_.finals) final.log_weight = forest.log_score(final.row);
   return recording_;
 }
 
@@ -84,7 +101,9 @@ void GivenTaggings::compute_cells(const Batch& batch) {
       if (buffer->size() < level.count * num_tags) buffer->reset(level.count * num_tags);
     }
     cells_.next.resize(level.num_ahead * num_tags);
-    if (level.num_ahead > 0) stepper_.extend(batch, rows, 0, level.num_ahead, cells_);
+    if (level.num_ahead > 0) {
+      stepper_.extend(batch, rows, 0, level.num_ahead, cells_, &recording_.kept, level.first_cells);
+    }
     if (level.num_ahead < level.count)
       stepper_.score(batch, rows, level.num_ahead, level.count - level.num_ahead, cells_);
     const auto size = static_cast<size_t>(level.count * num_tags) * program_.real_size();
@@ -95,10 +114,9 @@ void GivenTaggings::compute_cells(const Batch& batch) {
   }
 }
 
-const Recording& GivenTaggings::run(const Batch& batch, std::span<const TrainExample> examples) {
-  const Recording& given = follow(batch, examples);
+void GivenTaggings::check(const Batch& batch, std::span<const TrainExample> examples) const {
   for (int32_t p = 0; p < batch.num_positions(); ++p) {
-    const double score = scores_.get(p);
+    const double score = known_->get(p);
     if (is_score(score) && score > -INFINITY) continue;
     const TrainExample& example = examples[static_cast<size_t>(batch.sequence_at(p))];
     if (!is_score(score)) {
@@ -111,7 +129,13 @@ const Recording& GivenTaggings::run(const Batch& batch, std::span<const TrainExa
         fmt::format("step {}: the model gives tag '{}' probability 0", batch.step_at(p),
                     program_.task.y.symbols()[static_cast<size_t>(tag)]));
   }
-  return given;
+}
+
+const Recording& GivenTaggings::run(const Batch& batch, std::span<const TrainExample> examples) {
+  follow(batch, examples);
+  score(batch);
+  check(batch, examples);
+  return recording_;
 }
 
 }  // namespace scry

@@ -22,22 +22,33 @@ class Worker : public ObjectiveWorker {
 
   void add_gradient(std::span<const TrainExample> examples, uint64_t, double scale,
                     Gradients& gradients, Tally& tally) override {
-    const Recording& given = follow(examples, tally);
+    const Recording& given = follow(examples);
     weights_.assign(examples.size(), -scale);
     batch_gradient_.begin(batch_);
     forest_gradient_.add(batch_, given, seed_scores(given, weights_), batch_gradient_, gradients);
+    if (const RealBuffer* scores = forest_gradient_.scores()) {
+      taggings_.score(batch_, *scores);
+    } else {
+      taggings_.score(batch_);
+    }
+    count(given, examples, tally);
     batch_gradient_.finish_model(gradients);
   }
   void measure(std::span<const TrainExample> examples, uint64_t, Tally& tally) override {
-    follow(examples, tally);
+    follow(examples);
+    count(taggings_.score(batch_), examples, tally);
   }
 
  private:
-  const Recording& follow(std::span<const TrainExample> examples, Tally& tally) {
+  const Recording& follow(std::span<const TrainExample> examples) {
     inputs_.clear();
     for (const TrainExample& example : examples) inputs_.push_back(example.x);
     encoder_.run(inputs_, false, batch_);
-    const Recording& given = taggings_.run(batch_, examples);
+    return taggings_.follow(batch_, examples);
+  }
+
+  void count(const Recording& given, std::span<const TrainExample> examples, Tally& tally) {
+    taggings_.check(batch_, examples);
     double total = 0;
     for (const Recording::Final& final : given.finals) {
       if (final.log_weight > score_slack(batch_.length(final.sequence)))
@@ -48,7 +59,6 @@ class Worker : public ObjectiveWorker {
     tally.add(Tally::kSymbols, static_cast<double>(batch_.num_positions()));
     tally.add(Tally::kNegativeLogP, total);
     tally.add(Tally::kLoss, total);
-    return given;
   }
 
   [[noreturn]] static void fail_above_one(const TrainExample& example, double log_score) {

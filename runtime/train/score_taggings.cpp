@@ -43,7 +43,8 @@ TaggingScore TaggingScorer::score(std::span<const int> x, std::span<const int> y
   encoder_.run({&input, 1}, program_.has_proposal(), batch_);
   if (x_.empty()) return {};
   const TrainExample example{x_, y_, 0};
-  recording_ = &taggings_.follow(batch_, {&example, 1});
+  taggings_.follow(batch_, {&example, 1});
+  recording_ = &taggings_.score(batch_);
   TaggingScore score;
   score.log_score = recording_->finals.front().log_weight;
   if (!program_.has_proposal()) return score;

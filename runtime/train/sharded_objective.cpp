@@ -14,7 +14,9 @@ ShardedObjective::ShardedObjective(const Program& program, const Parameters& par
   for (int thread = 0; thread < workers.size(); ++thread)
     of_thread_.push_back(objective_->make_worker(program, parameters));
   buffers_.emplace_back(program);
-  finish_ = BoundKernel(program, program.prepare.gradient, parameters, &buffers_.front());
+  const Stage& prepare =
+      objective_->group() == ParamGroup::kModel ? program.prepare : program.prepare_proposal;
+  finish_ = BoundKernel(program, prepare.gradient, parameters, &buffers_.front());
 }
 
 size_t ShardedObjective::num_shards(size_t num_examples) const {

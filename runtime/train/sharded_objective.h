@@ -24,7 +24,8 @@ class ShardedObjective {
   ShardedObjective(const ShardedObjective&) = delete;
   ShardedObjective& operator=(const ShardedObjective&) = delete;
 
-  /// Makes `gradients()` scale times the gradient of the examples' summed loss, tables included.
+  /// Makes `gradients()` scale times the gradient of the examples' summed loss, for the objective's
+  /// group of parameters.
   /// If several shards throw, the first one's exception is thrown here.
   Tally compute_gradient(std::span<const TrainExample> examples, uint64_t seed, double scale);
   /// Always the same object.

@@ -45,6 +45,13 @@ std::string list_names(const std::vector<std::string>& names) {
                           quote(frozen, 100), list_names(all)));
 }
 
+bool reads_any(const Kernel& kernel, const Program& program, std::span<const size_t> blocks) {
+  return std::any_of(kernel.slots.begin(), kernel.slots.end(), [&](const Slot& slot) {
+    return std::any_of(blocks.begin(), blocks.end(),
+                       [&](size_t index) { return program.params[index].name == slot.name; });
+  });
+}
+
 }  // namespace
 
 std::vector<size_t> find_trained_blocks(const Program& program, std::span<const ParamGroup> groups,
@@ -96,9 +103,12 @@ Trainer::Trainer(const Program& program, TrainState& state, const RunIdentity& i
       evaluate_(std::move(evaluate)),
       start_counts_(start_counts),
       inspect_(std::move(inspect)),
-      prepare_(program, program.prepare.forward, state.parameters),
       saved_at_(std::chrono::steady_clock::now()) {
   for (const TrainExample& example : examples) lengths_.push_back(example.x.size());
+  for (const Stage* stage : {&program.prepare, &program.prepare_proposal}) {
+    if (reads_any(stage->forward, program, identity.blocks))
+      prepare_.emplace_back(program, stage->forward, state.parameters);
+  }
   // A state with a past came from the checkpoint.
   if (!state.history.empty() && !options_.checkpoint.empty())
     saved_ = Saved{state.adam.num_updates, state.epoch};
@@ -180,7 +190,7 @@ void Trainer::update_once(std::span<const size_t> minibatch) {
                                        kLargestParameter)) {
     fail_in_update(fmt::format("the parameter '{}' becomes {}", bad->parameter, bad->value));
   }
-  prepare_.run({});
+  for (BoundKernel& tables : prepare_) tables.run({});
   state_.tally += tally;
   ++state_.update;
 }

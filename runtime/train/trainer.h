@@ -68,7 +68,7 @@ class Trainer {
   Evaluate evaluate_;
   StartCounts start_counts_;
   Inspect inspect_;
-  BoundKernel prepare_;
+  std::vector<BoundKernel> prepare_;  // of the tables that move
   std::vector<size_t> lengths_;
   std::vector<TrainExample> minibatch_;
   int64_t number_ = 0;  // of the update at hand, from 1 and since the beginning

@@ -145,7 +145,7 @@ void add_kernels(const Model& model, const Proposal* proposal, std::vector<RowKe
   const StageGraphs stages = make_stages(trace(model, proposal), true, true);
   for (const StageGraph& stage : stages.stages) {
     // Nothing of these, or of their gradients, is a row's.
-    if (stage.name == "prepare" || stage.name == "end") continue;
+    if (is_prepare(stage.name) || stage.name == "end") continue;
     const std::string prefix = fmt::format("{}.", kernels.size());
     const bool of_rows = stage.name == "score" || stage.name == "score_tag" ||
                          stage.name == "advance" || stage.name == "extend" ||

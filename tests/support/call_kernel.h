@@ -48,7 +48,9 @@ inline NamedValues call_kernel(const Program& program, const Kernel& kernel,
   NamedValues results;
   for (size_t i = 0; i < kernel.slots.size(); ++i) {
     const Slot& slot = kernel.slots[i];
-    if (slot.role != SlotRole::kOutput && slot.role != SlotRole::kGradient) continue;
+    if (slot.role != SlotRole::kOutput && slot.role != SlotRole::kKept &&
+        slot.role != SlotRole::kGradient)
+      continue;
     for (size_t k = 0; k < memory[i].size(); ++k) {
       results[slot.name].push_back(slot.kind == Kind::kInt ? static_cast<int32_t*>(args[i])[k]
                                    : is_float(slot)        ? static_cast<float*>(args[i])[k]

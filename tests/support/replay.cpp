@@ -130,6 +130,7 @@ struct Replay::Impl {
         parameters(parameters),
         state(program.precision, program.state),
         candidates(program.precision, program.state),
+        kept(program.precision, program.kept),
         later(program.precision, program.later),
         encoding(program.precision, feature_components(program)),
         place(program.precision, program.place),
@@ -147,13 +148,14 @@ struct Replay::Impl {
       scan_in.emplace_back(program.precision, scan.in);
     }
     candidates.resize(program.num_tags());
+    kept.resize(1);
   }
 
   const Program& program;
   Parameters& parameters;
   std::vector<int32_t> x, y;
   int32_t last = 0;
-  StateTrack state, candidates, later, encoding;
+  StateTrack state, candidates, kept, later, encoding;
   PlaceTrack place, back_in, ahead;
   std::vector<PlaceTrack> scan_in;
   std::vector<StateTrack>
@@ -304,6 +306,7 @@ struct Replay::Impl {
     candidates.bind(extend, "next.", 0);
     extend.bind("score", scores.at());
     extend.bind("compat", compats.at());
+    kept.bind(extend, "", 0);
   }
 
   /// log q(y_t | x, y_{:t-1}) (eq:q-local), with C_T = 0.
@@ -379,6 +382,7 @@ struct Replay::Impl {
       extend.run(call());
       at_position(step, t);
       candidates.bind(step, "next.", 0);
+      kept.bind(step, "", 0);
       ahead.bind_gradient(step, t);
       for (int64_t tag = 0; tag < program.num_tags(); ++tag)
         d_compats.set(tag, b * proposal_slope(t, tag));

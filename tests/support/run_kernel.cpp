@@ -83,7 +83,9 @@ Values Compiled::run_as(const KernelPlan& plan, const Extent& extent, const Valu
   Values results;
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     const Slot& slot = plan.slots[i];
-    if (slot.role != SlotRole::kOutput && slot.role != SlotRole::kGradient) continue;
+    if (slot.role != SlotRole::kOutput && slot.role != SlotRole::kKept &&
+        slot.role != SlotRole::kGradient)
+      continue;
     const auto keep = [&](auto values) { results[slot.name].assign(values.begin(), values.end()); };
     if (slot.kind == Kind::kInt) {
       keep(values_of(i, int32_t{}));

@@ -20,7 +20,10 @@ constexpr const char* kDefaultIr = "true";  // what CLI11 stores for --ir withou
 
 void check_stage(const StageGraphs& stages, const std::string& name) {
   std::vector<std::string> names;
-  for (const StageGraph& stage : stages.stages) names.push_back(stage.name);
+  for (const StageGraph& stage : stages.stages) {
+    names.push_back(stage.name);
+    for (const GradientRequest& request : stage.gradients) names.push_back(request.name);
+  }
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   throw UsageError(
       fmt::format("--stage: there is no '{}'; this model has {}", name, fmt::join(names, ", ")));
@@ -42,7 +45,8 @@ int run_graph(const GraphOptions& options, const Bundle& bundle) {
         fmt::format("--passes and --ir are text: leave out --format {}", options.format));
   }
   const ModelGraphs model = trace(*bundle.model, bundle.proposal.get());
-  if (!options.stage.empty()) check_stage(make_stages(model, false, false), options.stage);
+  if (!options.stage.empty())
+    check_stage(make_stages(model, options.gradients || !options.ir.empty(), false), options.stage);
   std::string text;
   if (options.passes) text += dump_passes(model, options.stage, options.gradients);
   if (!options.ir.empty()) {

@@ -36,7 +36,8 @@ class PassDump {
     if (gradients_) {
       for (const StageGraph& stage : make_stages(model, true, false).stages) {
         for (const GradientRequest& request : stage.gradients) {
-          show(request.name, "by the adjoint", adjoint(stage.graph, request.seeds, request.wrt));
+          show(request.name, "by the adjoint",
+               adjoint(stage.graph, request.seeds, request.wrt, request.keeps));
         }
       }
     }

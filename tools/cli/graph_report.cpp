@@ -12,7 +12,8 @@ using Names = std::set<std::string>;
 
 const char* purpose_of(const std::string& stage) {
   static const std::map<std::string, const char*> purposes{
-      {"prepare", "parameters → tables"},
+      {"prepare", "the model's parameters → tables"},
+      {"prepare.proposal", "the proposal's parameters → tables"},
       {"encode", "x and the recurrences → the encoding at a position"},
       {"start", "→ s₀"},
       {"end", "→ s̄_T"},
@@ -99,10 +100,12 @@ std::string product_sizes(const Graph& graph, const Node& node) {
 
 class Reporter {
  public:
-  explicit Reporter(const Graph& prepare) {
-    const std::vector<Names> names = find_parameters(prepare, {});
-    for (const GraphOutput& output : prepare.outputs) {
-      of_table_[output.name] = names[static_cast<size_t>(output.node)];
+  explicit Reporter(const StageGraphs& stages) {
+    for (const StageGraph& stage : stages.stages) {
+      if (!is_prepare(stage.name)) continue;
+      const std::vector<Names> names = find_parameters(stage.graph, {});
+      for (const GraphOutput& output : stage.graph.outputs)
+        of_table_[output.name] = names[static_cast<size_t>(output.node)];
     }
   }
 
@@ -150,7 +153,7 @@ class Reporter {
 GraphReport make_report(const ModelGraphs& model, const StageGraphs& stages) {
   GraphReport report{model.task.x.size(), model.task.y.size(), 0, {}};
   for (const TracedParam& param : model.params) report.num_parameters += param.info->shape.size();
-  const Reporter reporter(stages.stages.front().graph);
+  const Reporter reporter(stages);
   for (const StageGraph& stage : stages.stages) {
     report.stages.push_back(reporter.report(stage.name, stage.graph));
     for (const GradientRequest& request : stage.gradients) {

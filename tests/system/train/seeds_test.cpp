@@ -38,7 +38,8 @@ struct Followed {
       examples.push_back({xs[i], ys[i], static_cast<int64_t>(i)});
     }
     BatchEncoder(program, parameters).run(inputs, true, batch);
-    run = &taggings.follow(batch, examples);
+    taggings.follow(batch, examples);
+    run = &taggings.score(batch);
   }
   /// log Σ_y exp(g + C_t) after a row that goes on; C_T = 0.
   double log_sum(int level, int64_t i) const {
