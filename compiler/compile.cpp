@@ -155,8 +155,10 @@ class Compiler {
     program.precision = options_.precision;
     program.differentiator = !options_.gradients ? "none" : by_enzyme() ? "enzyme" : "adjoint";
     Layout params, tables;
-    for (const TracedParam& param : model_.params)
+    for (const TracedParam& param : model_.params) {
       params.add(param.name, param.info->shape, param.group, param.info->init);
+      params.blocks.back().is_automatic = param.is_automatic;
+    }
     for (const StageGraph& stage : stages_.stages) {
       if (!is_prepare(stage.name)) continue;
       const ParamGroup group = stage.name == "prepare" ? ParamGroup::kModel : ParamGroup::kProposal;

@@ -92,6 +92,7 @@ struct Block {
   int64_t offset;  ///< in elements; a multiple of 16
   ParamGroup group;
   Init init = {};
+  bool is_automatic = false;  ///< TracedParam::is_automatic
 };
 
 struct Component {

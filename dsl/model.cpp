@@ -147,6 +147,36 @@ Expr Candidates::operator[](const NameAt& name) const {
 Encoding Model::encode(const Sym&) const { return {}; }
 State Model::start(const Encoding&) const { return zero_state(state_, Where::here()); }
 State Proposal::end() const { return zero_state(state_, Where::here()); }
-Expr Proposal::to_go(const State&, const Input&) const { return constant(Shape{}, {0.0}); }
+
+Proposal::Proposal(StateSpec state, Where where) : state_(std::move(state)), where_(where) {
+  int64_t size = 0;
+  for (const auto& [name, type] : state_.components()) {
+    if (!type.is_int()) size += type.shape.size();
+  }
+  const auto add = [&](const char* name, Shape shape) {
+    to_go_params_.push_back(std::make_shared<ParamInfo>(ParamInfo{name, shape, Init::fill(0)}));
+  };
+  add(kToGoBias, {1});
+  if (size > 0) add(kToGoWeight, {1, static_cast<int>(size)});
+}
+
+/// Of s̄_t and not of s̄_{t+1}, so that it knows x_{t+1}, as C_t does.
+Expr Proposal::to_go(const State& later, const Input& x) const {
+  const Where w = where_;
+  if (params().empty()) return constant(Shape{}, {0.0}, w);
+  const auto at = [w](const Expr& expr) { return Operand(expr, w); };
+  const Operand bias = at(Parameter(to_go_params_.front()).expr(w));
+  std::vector<Expr> parts;
+  const State before = back(later, x);
+  for (const Value& value : before.values()) {
+    if (value.node()->type.is_int()) continue;
+    const Expr part(value.node());
+    parts.push_back(reshape(at(part), {part.size()}));
+  }
+  if (parts.empty()) return bias.expr[SymOperand(0, w)];
+  const Operand weight = at(Parameter(to_go_params_.back()).expr(w));
+  const Operand product = at(matmul(weight, at(concat(parts, w))));
+  return Expr(product + bias)[SymOperand(0, w)];
+}
 
 }  // namespace scry

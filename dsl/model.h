@@ -173,24 +173,32 @@ class Model : public ParamOwner {
 /// A lookahead proposal q(y_t | …) ∝ exp(g + c) (eq:q-local) for a model.
 class Proposal : public ParamOwner {
  public:
-  explicit Proposal(StateSpec state, Where where = Where::here())
-      : state_(std::move(state)), where_(where) {}
+  explicit Proposal(StateSpec state, Where where = Where::here());
 
   /// s̄_T; zeros by default.
   virtual State end() const;
   /// s̄_t from s̄_{t+1} and x_{t+1} (eq:sbar).
   virtual State back(const State& later, const Input& x) const = 0;
-  /// h(s̄_{t+1}, x_{t+1}) (eq:Hhat); 0 by default. Sampling does not need it.
+  /// h(s̄_{t+1}, x_{t+1}) (eq:Hhat). Sampling does not need it; calibration trains it, and A* adds
+  /// it up. By default a linear layer of all that is real in s̄_t = back(later, x), whose parameters
+  /// `to_go.weight` and `to_go.bias` start at 0; and 0 if the proposal owns no parameters, as then
+  /// nothing of it is learned.
   virtual Expr to_go(const State& later, const Input& x) const;
   /// C_t = c(s_t, s̄_t) (eq:c), given all the candidate next states. At t = T it is taken as 0.
   virtual Expr compat(const State& s, const State& later, const Candidates& all) const = 0;
 
   const StateSpec& state_spec() const { return state_; }
   Where where() const { return where_; }
+  /// Those of the default to_go, which count as this proposal's where that is used.
+  const std::vector<std::shared_ptr<const ParamInfo>>& to_go_params() const {
+    return to_go_params_;
+  }
+  static constexpr const char *kToGoWeight = "to_go.weight", *kToGoBias = "to_go.bias";
 
  private:
   StateSpec state_;
   Where where_;
+  std::vector<std::shared_ptr<const ParamInfo>> to_go_params_;  // the bias; the weight, if any
 };
 
 }  // namespace scry

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -95,10 +96,12 @@ class Tracer {
   }
 
   void add_params(const ParamOwner& owner, ParamGroup group, const std::string& prefix) {
-    for (const auto& info : owner.params()) {
-      param_ids_[info.get()] = static_cast<int>(graphs_.params.size());
-      graphs_.params.push_back({prefix + info->name, group, info});
-    }
+    for (const auto& info : owner.params()) add_param(info, group, prefix);
+  }
+  void add_param(const std::shared_ptr<const ParamInfo>& info, ParamGroup group,
+                 const std::string& prefix) {
+    param_ids_[info.get()] = static_cast<int>(graphs_.params.size());
+    graphs_.params.push_back({prefix + info->name, group, info});
   }
 
   static std::vector<GraphValue> named(const State& state, const StateSpec& spec,
@@ -234,15 +237,8 @@ class Tracer {
       case Op::kConst:
         return graph.add_leaf(Op::kConst, traced.type, Axes::none(), attr, traced.where);
       case Op::kParam: {
-        const auto found = param_ids_.find(attr.param.get());
-        if (found == param_ids_.end()) {
-          throw ModelError(traced.where,
-                           fmt::format("the parameter '{}' belongs to neither the model "
-                                       "nor the proposal being compiled",
-                                       attr.name));
-        }
-        attr.i = found->second;
-        attr.name = graphs_.params[static_cast<size_t>(found->second)].name;
+        attr.i = param_index(attr, traced.where);
+        attr.name = graphs_.params[static_cast<size_t>(attr.i)].name;
         return graph.add_leaf(Op::kParam, traced.type, Axes::none(), attr, traced.where);
       }
       case Op::kScan: {
@@ -263,6 +259,30 @@ class Tracer {
         return graph.add(traced.op, std::move(in), attr, traced.where);
       }
     }
+  }
+
+  /// Among graphs_.params. Those of the default to_go are there from when they are first used.
+  int param_index(const Attr& attr, Where where) {
+    if (const auto found = param_ids_.find(attr.param.get()); found != param_ids_.end())
+      return found->second;
+    const auto is_it = [&](const auto& info) { return info == attr.param; };
+    if (proposal_ == nullptr ||
+        std::none_of(proposal_->to_go_params().begin(), proposal_->to_go_params().end(), is_it)) {
+      throw ModelError(where, fmt::format("the parameter '{}' belongs to neither the model "
+                                          "nor the proposal being compiled",
+                                          attr.name));
+    }
+    for (const auto& other : proposal_->params()) {
+      if (other->name != attr.name) continue;
+      throw ModelError(proposal_->where(),
+                       fmt::format("the parameter name '{}' is taken: a proposal that does not "
+                                   "write to_go gets one with this name; give the layer another, "
+                                   "or write to_go",
+                                   attr.name));
+    }
+    add_param(attr.param, ParamGroup::kProposal, "proposal.");
+    graphs_.params.back().is_automatic = true;
+    return param_ids_.at(attr.param.get());
   }
 
   /// Another scan read by a scan's body is flattened on its own, not as part of the body.

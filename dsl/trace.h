@@ -16,6 +16,7 @@ struct TracedParam {
   std::string name;  ///< "model.gru.weight_hh", as in checkpoints
   ParamGroup group;
   std::shared_ptr<const ParamInfo> info;
+  bool is_automatic = false;  ///< of the default Proposal::to_go: no model file wrote it
 };
 
 /// One recurrence of Model::encode. The graph maps x, `before.i` and the outputs `scan.k.i` of

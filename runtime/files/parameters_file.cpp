@@ -59,9 +59,10 @@ class ParametersReader {
   }
 
   /// Sets the parameters that are read and prepares the tables of all.
-  void read(Parameters& parameters) const {
+  void read(Parameters& parameters, const ParametersNote& note) {
     check_checksum(file_, path_);
     for (const AlphabetRow& row : kAlphabets) check_alphabet(row);
+    accept_no_to_go(note);
     check_names();
     for (const Block* block : blocks_) check_shape(*block);
     for (const Block* block : blocks_) copy(*block, parameters);
@@ -80,6 +81,24 @@ class ParametersReader {
   }
 
  private:
+  /// Leaves out those of the default to_go if they are all that the file lacks.
+  void accept_no_to_go(const ParametersNote& note) {
+    bool lacks_any = false;
+    for (const Block* block : blocks_) {
+      const bool is_there = tensors_.contains(block->name);
+      if (is_there == block->is_automatic) return;
+      lacks_any = lacks_any || !is_there;
+    }
+    if (!lacks_any) return;
+    std::erase_if(blocks_, [](const Block* block) { return block->is_automatic; });
+    if (note) {
+      note(
+          fmt::format("{} has no to_go, which the proposal gets by default: it is 0 until it is "
+                      "learned, and samplers do not need it",
+                      path_));
+    }
+  }
+
   template <class... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     throw DataError(fmt::format("{}: {}", path_, fmt::format(format, std::forward<Args>(args)...)));
@@ -166,22 +185,24 @@ class ParametersReader {
 
 }  // namespace
 
-Parameters read_parameters(const std::string& path, const Program& program) {
-  return to_parameters(read_tensors(path), program, path);
+Parameters read_parameters(const std::string& path, const Program& program,
+                           const ParametersNote& note) {
+  return to_parameters(read_tensors(path), program, path, note);
 }
 
-Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path) {
+Parameters to_parameters(const TensorFile& file, const Program& program, const std::string& path,
+                         const ParametersNote& note) {
   Parameters parameters(program);
-  ParametersReader(file, program, path).read(parameters);
+  ParametersReader(file, program, path).read(parameters, note);
   return parameters;
 }
 
 ModelAndProposal read_model_parameters(const std::string& path, const Program& program,
-                                       uint64_t proposal_seed) {
+                                       uint64_t proposal_seed, const ParametersNote& note) {
   const TensorFile file = read_tensors(path);
   ParametersReader reader(file, program, path);
   ModelAndProposal result{Parameters::fresh(program, proposal_seed), reader.accept_no_proposal()};
-  reader.read(result.parameters);
+  reader.read(result.parameters, note);
   return result;
 }
 

@@ -19,6 +19,7 @@ struct Recording {
         kept(program, program.kept) {}
 
   bool keeps_cells;
+  bool keeps_log_sums = false;
   Forest forest{0};
   StateRows states;
   std::vector<int32_t> positions;  ///< of the batch, where each is extended
@@ -32,6 +33,9 @@ struct Recording {
   RealBuffer compats;  ///< C_t (eq:c), likewise; of rows that are ahead
   StateRows nexts;     ///< s_t, likewise
   StateRows kept;      ///< what `extend` keeps for its gradient, by row
+  /// With `keeps_log_sums`: L = log Σ_y exp(g + C_t) of every row that goes on, by its number,
+  /// where C_T = 0; -∞ where no tag is possible.
+  std::vector<double> log_sums;
 
   /// A whole tagging that was reached.
   struct Final {
@@ -49,6 +53,7 @@ struct Recording {
     positions.clear();
     levels.clear();
     finals.clear();
+    log_sums.clear();
     num_cell_rows_ = 0;
   }
   /// The forest's next level begins: its rows that go on, and where.
@@ -67,9 +72,21 @@ struct Recording {
     nexts.resize(num_cells);
     kept.resize(num_cell_rows_);
   }
+  /// Of the next rows, from their cells; the first `num_ahead` of them have C.
+  void add_log_sums(const RealBuffer& row_scores, const RealBuffer& row_compats, int64_t num_rows,
+                    int64_t num_ahead, int num_tags);
   /// The number among those that go on, of a row of level t that does.
   int64_t state_of(RowId row, int level) const {
     return levels[static_cast<size_t>(level)].first + (row - forest.level_begin(level));
+  }
+  /// Calls `visit(row, number)` for each row that goes on, in the order of their numbers.
+  template <class Visit>
+  void for_each_extended(const Visit& visit) const {
+    for (size_t t = 0; t < levels.size(); ++t) {
+      const RowId begin = forest.level_begin(static_cast<int>(t));
+      for (int64_t i = 0; i < levels[t].count; ++i)
+        visit(begin + static_cast<RowId>(i), levels[t].first + i);
+    }
   }
 
  private:

@@ -184,8 +184,12 @@ void Interpreter::record_level(int64_t num_ahead) {
 /// Of a part of the last level, of which the first `num_ahead` rows have C.
 void Interpreter::record_cells(Part part, int64_t num_ahead) {
   const Recording::Level& level = recording_->levels.back();
-  if (level.first_cells < 0) return;
   const int64_t num_tags = program_.num_tags();
+  if (recording_->keeps_log_sums) {
+    recording_->add_log_sums(cells_.scores, cells_.compats, part.size(), num_ahead,
+                             program_.num_tags());
+  }
+  if (level.first_cells < 0) return;
   const int64_t first = (level.first_cells + part.begin) * num_tags;
   const auto copy = [&](const RealBuffer& from, RealBuffer& to, int64_t num_rows) {
     std::memcpy(to.at(first), from.at(),

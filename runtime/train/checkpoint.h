@@ -18,7 +18,7 @@ struct RunIdentity {
 
 /// Of what a checkpoint says and means. Raise it with every change of either, and of what a run
 /// computes: a run must go on to the bit as it began.
-inline constexpr int kCheckpointFormat = 3;
+inline constexpr int kCheckpointFormat = 4;
 
 /// Tensors: the best parameters; "train.now.NAME", "train.first.NAME", "train.second.NAME" of the
 /// parameters that are trained. Metadata: "scry.x", "scry.y", "scry.options", "scry.training" (with
@@ -30,8 +30,9 @@ void write_checkpoint(const std::string& path, const Program& program, const Run
 
 /// Throws DataError if the file is damaged, is no checkpoint, belongs to another model, to another
 /// build of Scry, to another differentiator, to other data or to other options (those that make no
-/// difference to what is computed may differ, and the number of epochs and the patience), saying
-/// which. Notes that it was begun on another machine, as the last bits may then differ.
+/// difference to what is computed may differ, the patience, and where the rate is constant the
+/// number of epochs), saying which. Notes that it was begun on another machine, as the last bits
+/// may then differ.
 TrainState read_checkpoint(const std::string& path, const Program& program,
                            const RunIdentity& identity, const TrainHooks& hooks = {});
 

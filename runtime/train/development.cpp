@@ -54,6 +54,13 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
   return tally[Tally::kNegativeLogP] / tally[Tally::kSequences];
 }
 
+void measure_calibration(ShardedObjective& divergence, std::span<const TrainExample> examples,
+                         const TrainOptions& options, EpochReport& report) {
+  const Tally tally = divergence.measure(examples, development_seed(options));
+  report.dev_residual_rms = tally.residual_rms();
+  report.dev_to_go_rmse = tally.to_go_rmse();
+}
+
 std::string describe_overshoot(const EpochReport& report) {
   std::vector<std::string> parts;
   const auto count = [&](int64_t overshot, int64_t all, const char* set) {

@@ -20,6 +20,10 @@ uint64_t development_seed(const TrainOptions& options);
 double measure_likelihood(ShardedObjective& objective, std::span<const TrainExample> examples,
                           const TrainOptions& options, EpochReport& report);
 
+/// Fills dev_residual_rms and dev_to_go_rmse; they stay NaN where no sequence has weight.
+void measure_calibration(ShardedObjective& divergence, std::span<const TrainExample> examples,
+                         const TrainOptions& options, EpochReport& report);
+
 /// What to say of an epoch with sequences whose G_T is above log Ẑ, and what to do; empty if there
 /// are none.
 std::string describe_overshoot(const EpochReport& report);

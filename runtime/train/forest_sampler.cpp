@@ -12,8 +12,10 @@ ForestSampler::ForestSampler(const Program& program, const Parameters& parameter
       interpreter_(program, parameters, options),
       recording_(program, keeps_cells) {}
 
-const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint64_t seed) {
+const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint64_t seed,
+                                    bool log_sums) {
   interpreter_.set_seed(seed);
+  recording_.keeps_log_sums = log_sums;
   inputs_.clear();
   jobs_.clear();
   outcomes_.assign(examples.size(), {});

@@ -19,8 +19,9 @@ class ForestSampler {
     int64_t num_live = 0;  ///< particles that came to the end
   };
 
-  /// Throws TrainingError if a score is NaN or +∞.
-  const Recording& run(std::span<const TrainExample> examples, uint64_t seed);
+  /// With `log_sums`, Recording::log_sums are kept. Throws TrainingError if a score is NaN or +∞.
+  const Recording& run(std::span<const TrainExample> examples, uint64_t seed,
+                       bool log_sums = false);
 
   const Batch& batch() const { return interpreter_.batch(); }
   /// No particle of the sequence had weight.

@@ -124,6 +124,8 @@ void visit_report(Visitor& visit, T& report) {
   visit("offset_kl", report.offset_kl);
   visit("dev_kl", report.dev_kl);
   visit("dev_ess", report.dev_ess);
+  visit("dev_residual_rms", report.dev_residual_rms);
+  visit("dev_to_go_rmse", report.dev_to_go_rmse);
   visit("dev_failed", report.dev_failed);
   visit("dev_sequences", report.dev_sequences);
   visit("dev_overshot", report.dev_overshot);
@@ -231,11 +233,24 @@ const char* name_of(Likelihood likelihood) {
   return kNames.at(static_cast<size_t>(likelihood));
 }
 
+namespace {
+/// With what the rate at an update depends on.
+std::string describe(const TrainOptions& options) {
+  const std::string name = name_of(options.schedule);
+  return options.schedule == RateSchedule::kConstant
+             ? name
+             : fmt::format("{} over --epochs {}", name, options.epochs);
+}
+}  // namespace
+
 std::string options_json(const Program& program, const TrainOptions& options) {
   const std::set<std::string> frozen(options.frozen.begin(), options.frozen.end());
   const AdamOptions& adam = options.adam;
   return Json{{"lambda", options.lambda},
               {"particles", options.particles},
+              {"calibrate", options.calibrate},
+              {"baseline", name_of(options.baseline)},
+              {"schedule", describe(options)},
               {"select", options.selection == Selection::kKl ? "kl" : "offset-kl"},
               {"batch", options.batch},
               {"shard", options.shard},

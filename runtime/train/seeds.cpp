@@ -4,6 +4,21 @@
 
 namespace scry {
 
+namespace {
+void add_to(std::vector<double>& sums, const std::vector<double>& numbers) {
+  if (sums.empty()) sums.resize(numbers.size(), 0.0);
+  for (size_t i = 0; i < numbers.size(); ++i) sums[i] += numbers[i];
+}
+}  // namespace
+
+Seeds& Seeds::operator+=(const Seeds& other) {
+  add_to(d_score, other.d_score);
+  add_to(d_compat, other.d_compat);
+  add_to(d_log_sum, other.d_log_sum);
+  add_to(d_to_go, other.d_to_go);
+  return *this;
+}
+
 std::vector<double> weigh_rows(const Recording& run, std::span<const double> final_weights) {
   std::vector<double> weights(static_cast<size_t>(run.forest.size()), 0.0);
   for (size_t i = 0; i < final_weights.size(); ++i)
@@ -32,6 +47,24 @@ Seeds seed_proposals(const Recording& run, std::span<const double> final_weights
   // q says nothing of C_0.
   if (run.forest.num_levels() > 0)
     std::fill_n(seeds.d_compat.begin(), run.forest.level_end(0), 0.0);
+  return seeds;
+}
+
+/// r_t = C_{t-1} + Ĥ_{t-1} - Ĥ_t - L.
+Seeds seed_residuals(const Batch& batch, const Recording& run, std::span<const double> weights) {
+  Seeds seeds;
+  seeds.d_compat.assign(weights.begin(), weights.end());
+  seeds.d_log_sum.resize(weights.size());
+  std::transform(weights.begin(), weights.end(), seeds.d_log_sum.begin(),
+                 [](double weight) { return -weight; });
+  seeds.d_to_go.assign(static_cast<size_t>(batch.num_later_rows()), 0.0);
+  run.for_each_extended([&](RowId row, int64_t number) {
+    const int32_t position = run.positions[static_cast<size_t>(number)];
+    const int step = batch.step_at(position), s = batch.sequence_at(position);
+    const double weight = weights[static_cast<size_t>(row)];
+    seeds.d_to_go[static_cast<size_t>(batch.later_row(step - 1, s))] += weight;
+    seeds.d_to_go[static_cast<size_t>(batch.later_row(step, s))] -= weight;
+  });
   return seeds;
 }
 

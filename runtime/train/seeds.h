@@ -16,6 +16,8 @@ struct Seeds {
   std::vector<double> d_compat;   ///< by RowId: of C_t (eq:c); of roots C_0; nothing at t = T
   std::vector<double> d_log_sum;  ///< by RowId: of L over the row's own tags; nothing at t = T
   std::vector<double> d_to_go;    ///< by Batch::later_row: of Ĥ_t (eq:Hhat)
+
+  Seeds& operator+=(const Seeds& other);
 };
 
 /// The weight of each row: of all finals below it.
@@ -27,6 +29,9 @@ Seeds seed_scores(const Recording& run, std::span<const double> final_weights);
 /// Of Σ weight · log q(y | x) over the recording's finals (eq:q), with g held still. The run must
 /// have proposed by g + C, without resampling that changes what is meant by q.
 Seeds seed_proposals(const Recording& run, std::span<const double> final_weights);
+
+/// Of Σ weight · r_t over the rows that were extended (residuals.h), by RowId, with g held still.
+Seeds seed_residuals(const Batch& batch, const Recording& run, std::span<const double> weights);
 
 /// Of Σ weight · Ĥ_0 over the batch's sequences.
 Seeds seed_to_go(const Batch& batch, std::span<const double> weights);

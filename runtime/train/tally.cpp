@@ -1,6 +1,7 @@
 #include "runtime/train/tally.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace scry {
 
@@ -23,6 +24,11 @@ void Tally::add(std::string_view name, double value) {
 Tally& Tally::operator+=(const Tally& other) {
   for (const Sum& sum : other.sums_) add(sum.name, sum.value);
   return *this;
+}
+
+double Tally::root_mean(std::string_view name) const {
+  const double count = (*this)[kCalibrated];
+  return count > 0 ? std::sqrt((*this)[name] / count) : NAN;
 }
 
 Tally merge_goals(const Tally& first, const Tally& second) {

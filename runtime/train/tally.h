@@ -16,8 +16,13 @@ class Tally {
   static constexpr std::string_view kLoss = "loss";  ///< what is minimized, as estimated
   /// -log p(x, y) or -log p(y | x) of the given tagging.
   static constexpr std::string_view kNegativeLogP = "negative_log_p";
-  static constexpr std::string_view kKl = "kl";    ///< KL(q ‖ p), as estimated: d plus log Ẑ
-  static constexpr std::string_view kEss = "ess";  ///< of the particles, in parts of M
+  static constexpr std::string_view kKl = "kl";       ///< KL(q ‖ p), as estimated: d plus log Ẑ
+  static constexpr std::string_view kLogZ = "log_z";  ///< log Ẑ of the particles
+  static constexpr std::string_view kEss = "ess";     ///< of the particles, in parts of M
+  /// Sequences whose r_t there are (residuals.h): the sums of their mean r_t², and of
+  /// (C_0 + Ĥ_0 - log Ẑ)².
+  static constexpr std::string_view kCalibrated = "calibrated", kResidual = "residual",
+                                    kToGoError = "to_go_error";
   static constexpr std::string_view kRows = "rows", kParticleSteps = "particle_steps";
   /// Sequences with G_T > log Ẑ, which cannot be: Z has exp G_T among its terms. Their -log p is
   /// taken as 0, the least that it can be, which took off so much.
@@ -35,10 +40,15 @@ class Tally {
   void add(std::string_view name, double value);
   Tally& operator+=(const Tally& other);
 
+  /// The root of the mean r_t², and that of (C_0 + Ĥ_0 - log Ẑ)², in nats; NaN where none were
+  /// measured.
+  double residual_rms() const { return root_mean(kResidual); }
+  double to_go_rmse() const { return root_mean(kToGoError); }
   /// Whether -log p is not known to be wrong by more than a hundredth of the perplexity.
   bool is_reliable() const { return (*this)[kOvershoot] <= 0.01 * (*this)[kSymbols]; }
 
  private:
+  double root_mean(std::string_view name) const;
   std::vector<Sum> sums_;  // in the order in which names came
 };
 

@@ -14,6 +14,23 @@
 namespace scry {
 namespace {
 
+/// Where the bias of the default h stands, if it is trained and h is 0 as it starts.
+std::optional<int64_t> find_untouched_bias(const Program& program, const Parameters& parameters,
+                                           const RunIdentity& identity) {
+  std::optional<int64_t> bias;
+  for (const size_t index : identity.blocks) {
+    const Block& block = program.params[index];
+    if (block.is_automatic && block.name.ends_with(Proposal::kToGoBias)) bias = block.offset;
+  }
+  for (const Block& block : program.params) {
+    if (!block.is_automatic) continue;
+    for (int64_t k = 0; k < block.shape.size(); ++k) {
+      if (parameters.values.get(block.offset + k) != 0) return std::nullopt;
+    }
+  }
+  return bias;
+}
+
 /// What the three entry points have in common: checked data, the state to begin with, and threads.
 class Run {
  public:
@@ -45,7 +62,29 @@ class Run {
                          : make_conditional_likelihood(options_.particles));
   }
   ShardedObjective make_divergence() {
-    return make_goal(make_proposal_divergence(options_.particles, options_.lambda));
+    return make_goal(make_proposal_divergence({.particles = options_.particles,
+                                               .lambda = options_.lambda,
+                                               .calibrate = options_.calibrate,
+                                               .baseline = options_.baseline}));
+  }
+  /// The bias of the default h, where nothing has moved it yet, to the mean log Ẑ per symbol of the
+  /// first minibatch: Adam would take a thousand updates to get there.
+  void start_to_go(ShardedObjective& divergence) {
+    if (!state_.history.empty() || options_.calibrate == 0) return;
+    const std::optional<int64_t> bias = find_untouched_bias(program_, state_.parameters, identity_);
+    if (!bias) return;
+    std::vector<size_t> lengths;
+    for (const TrainExample& example : train_.examples) lengths.push_back(example.x.size());
+    const auto minibatches = make_minibatches(lengths, options_.batch, options_.seed, 1);
+    std::vector<TrainExample> first;
+    for (size_t i : minibatches.front()) first.push_back(train_.examples[i]);
+    const Tally tally = divergence.measure(first, derive_seed(options_.seed, 1));
+    if (tally[Tally::kSymbols] == 0) return;
+    const double log_z = tally[Tally::kLogZ] / tally[Tally::kSymbols];
+    if (!std::isfinite(log_z)) return;  // as what comes next will say
+    state_.parameters.values.set(*bias, log_z);
+    state_.parameters.prepare(program_);
+    state_.best = state_.parameters;
   }
   DevelopmentDivergence make_development_divergence(DevelopmentDivergence::Offset offset) const {
     return {program_, state_.parameters, dev(), options_, offset};
@@ -141,6 +180,7 @@ TrainResult learn(const Program& program, const Parameters& start, std::span<con
   Run run(program, start, train, dev, options, hooks, "learn", {ParamGroup::kProposal},
           TagUse::kIgnored);
   ShardedObjective divergence = run.make_divergence();
+  run.start_to_go(divergence);
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kOnce);
   // A proposal flatter than p has an offset KL that flatters it, as p̂ then has more distinct
@@ -149,6 +189,7 @@ TrainResult learn(const Program& program, const Parameters& start, std::span<con
       {&divergence},
       [&](EpochReport& report) {
         development.measure(report);
+        measure_calibration(divergence, run.dev(), options, report);
         report.dev_score = divergence_of(report, options);
       },
       StartCounts::kNo);
@@ -163,6 +204,7 @@ TrainResult fit_and_learn(const Program& program, const Parameters& start,
           {ParamGroup::kModel, ParamGroup::kProposal}, TagUse::kNeeded);
   ShardedObjective likelihood = run.make_likelihood();
   ShardedObjective divergence = run.make_divergence();
+  run.start_to_go(divergence);
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kEveryEpoch);
   return run.train(
@@ -170,6 +212,7 @@ TrainResult fit_and_learn(const Program& program, const Parameters& start,
       [&](EpochReport& report) {
         const double loss = measure_likelihood(likelihood, run.dev(), options, report);
         development.measure(report);
+        measure_calibration(divergence, run.dev(), options, report);
         report.dev_score = loss + divergence_of(report, options);
       },
       StartCounts::kNo);

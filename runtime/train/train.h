@@ -14,6 +14,8 @@
 #include "runtime/kernels/parameters.h"
 #include "runtime/train/adam.h"
 #include "runtime/train/objective.h"
+#include "runtime/train/proposal_divergence.h"
+#include "runtime/train/rate_schedule.h"
 #include "runtime/train/training_error.h"
 
 namespace scry {
@@ -35,10 +37,12 @@ enum class Selection : uint8_t {
 struct TrainOptions {
   // What is minimized.
   Likelihood likelihood = Likelihood::kAuto;
-  double lambda = 0.5;  ///< of the exclusive divergence
-  int particles = 32;   ///< M
+  double lambda = 0.5;   ///< of the exclusive divergence
+  int particles = 32;    ///< M
+  double calibrate = 1;  ///< μ, of the mean r_t² (residuals.h); 0: the paper's objective
+  Baseline baseline = Baseline::kLeaveOneOut;
   // How.
-  int epochs = 3;    ///< at most; may be raised when a run is resumed
+  int epochs = 3;    ///< at most; may be raised when a run is resumed whose rate is constant
   int patience = 0;  ///< stop after so many epochs without a better development score; 0: never
   Selection selection = Selection::kOffsetKl;
   int batch = 16;  ///< sequences of a minibatch
@@ -46,9 +50,10 @@ struct TrainOptions {
   /// what is minimized.
   int shard = 0;
   AdamOptions adam = {};
-  std::vector<std::string> frozen = {};  ///< parameters that stay as they are
-  uint64_t seed = 1;                     ///< of the order of examples and of the draws
-  int threads = 0;                       ///< 0: all cores; the result does not depend on it
+  RateSchedule schedule = RateSchedule::kConstant;  ///< of the rate, over all epochs
+  std::vector<std::string> frozen = {};             ///< parameters that stay as they are
+  uint64_t seed = 1;                                ///< of the order of examples and of the draws
+  int threads = 0;  ///< 0: all cores; the result does not depend on it
   // What is kept.
   std::string checkpoint = {};  ///< the file; empty: none
   bool resume = false;          ///< from the checkpoint, if there is one
@@ -78,7 +83,9 @@ struct EpochReport {
   double offset_kl = NAN;   ///< nats per sequence, on the development set (learn, joint)
   double dev_kl = NAN;      ///< KL(q ‖ p), likewise, with the sample's own log Ẑ
   double dev_ess = NAN;     ///< in parts of M (learn, joint)
-  int64_t dev_failed = 0;   ///< development sequences left out: no particle had weight
+  /// Tally::residual_rms and to_go_rmse, of development samples; in training, of `train`.
+  double dev_residual_rms = NAN, dev_to_go_rmse = NAN;
+  int64_t dev_failed = 0;  ///< development sequences left out: no particle had weight
   int64_t dev_sequences = 0,
           dev_overshot = 0;  ///< Tally::num_sequences and num_overshot (fit, joint)
   /// False: too many development sequences overshot, or by too much, for the perplexity to be

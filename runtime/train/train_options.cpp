@@ -19,6 +19,8 @@ void check_options(const TrainOptions& options) {
   const AdamOptions& adam = options.adam;
   if (!(options.lambda >= 0 && options.lambda <= 1))
     throw Error(fmt::format("lambda: {}, but it must be between 0 and 1", options.lambda));
+  check_at_least("calibrate", options.calibrate, 0);
+  check_finite("calibrate", options.calibrate);
   check_at_least("particles", options.particles, 1);
   check_at_least("epochs", options.epochs, 0);
   check_at_least("patience", options.patience, 0);

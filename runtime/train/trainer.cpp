@@ -184,8 +184,10 @@ void Trainer::update_once(std::span<const size_t> minibatch) {
         fail_in_update(fmt::format("the gradient of '{}' is {}", bad->parameter, bad->value));
     }
   }
-  update(program_, identity_.blocks, options_.adam, gradients, norm, state_.adam,
-         state_.parameters);
+  AdamOptions adam = options_.adam;
+  adam.rate *= rate_factor(options_.schedule, number_,
+                           int64_t{options_.epochs} * identity_.updates_per_epoch);
+  update(program_, identity_.blocks, adam, gradients, norm, state_.adam, state_.parameters);
   if (const auto bad = find_bad_number(program_, state_.parameters.values, identity_.blocks,
                                        kLargestParameter)) {
     fail_in_update(fmt::format("the parameter '{}' becomes {}", bad->parameter, bad->value));

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
@@ -20,7 +21,17 @@ Action declare_learn(CLI::App& app) {
           "The model, as scry fit or PyTorch wrote it; its proposal, if any, is the start");
   add_number(
       app, "--lambda", options->training.lambda, "between 0 and 1",
-      [](double x) { return x >= 0 && x <= 1; }, "Minimize (1-lambda) KL(p||q) + lambda KL(q||p)");
+      [](double x) { return x >= 0 && x <= 1; },
+      "Minimize (1-lambda) KL(p||q) + lambda KL(q||p) + mu mean r^2");
+  add_number(
+      app, "--calibrate", options->training.calibrate, "a number of at least 0",
+      [](double x) { return x >= 0 && std::isfinite(x); },
+      "mu, of how far C + h is from consistent, r = C(t-1) + h - log sum exp(g + C(t)); 0 for not "
+      "at all")
+      ->type_name("MU");
+  add_choice(app, "--baseline", options->baseline, {"leave-one-out", "average"},
+             "What calms the gradient of KL(q||p): the mean of a sequence's other particles, or a "
+             "moving average over all sequences");
   add_particles(app, *options);
   add_choice(app, "--select", options->select, {"offset-kl", "kl"},
              "The best epoch has the lowest of these on --dev: the offset KL of a sample of M "

@@ -17,9 +17,12 @@ inline CLI::Option* add_params(CLI::App& app, std::string& path) {
       ->check([](const std::string& given) { return CLI::ExistingPath(given); });
 }
 
-/// Those of the file, or fresh ones by the seed if the path is empty. Throws DataError.
+/// Those of the file, or fresh ones by the seed if the path is empty; says on standard error what
+/// is noted about the file. Throws DataError.
 inline Parameters parameters_of(const Program& program, const std::string& path, uint64_t seed) {
-  return path.empty() ? Parameters::fresh(program, seed) : read_parameters(path, program);
+  if (path.empty()) return Parameters::fresh(program, seed);
+  return read_parameters(path, program,
+                         [](const std::string& text) { tell(fmt::format("scry: {}", text)); });
 }
 
 /// Says on standard error that the parameters are fresh, where they are: what is computed with them

@@ -136,6 +136,7 @@ class TrainCommand {
     const uint64_t seed = options_.training.seed;
     if (options_.goes_on()) return Parameters::fresh(program_, seed);  // the checkpoint has all
     Parameters start = Parameters::fresh(program_, seed);
+    const auto note_later = [this](const std::string& text) { start_notes_.push_back(text); };
     if (options_.params.empty()) {
       if (goal_ == TrainGoal::kLearn) {
         throw UsageError(
@@ -143,13 +144,13 @@ class TrainCommand {
             "fit both by --joint");
       }
     } else if (learns()) {
-      ModelAndProposal given = read_model_parameters(options_.params, program_, seed);
+      ModelAndProposal given = read_model_parameters(options_.params, program_, seed, note_later);
       if (given.proposal_is_fresh)
         start_notes_.push_back(
             fmt::format("{} has no proposal; it starts afresh, by seed {}", options_.params, seed));
       start = std::move(given.parameters);
     } else {
-      start = read_parameters(options_.params, program_);
+      start = read_parameters(options_.params, program_, note_later);
     }
     for (const std::string& text : options_.embeddings) {
       const EmbeddingsOption option = split_embeddings(text);

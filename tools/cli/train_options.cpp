@@ -135,6 +135,10 @@ void add_training(CLI::App& app, TrainCommandOptions& options) {
       ->capture_default_str();
   add_count(app, "--batch", training.batch, 1, "Sequences of an update")->capture_default_str();
   add_adam(app, training.adam);
+  add_choice(
+      app, "--schedule", options.schedule, {"constant", "linear", "cosine"},
+      "The rate over all epochs: constant, constant for a half and then linearly to 0, or by "
+      "a cosine to 0");
   app.add_option("--freeze", training.frozen, "A parameter that stays as it is; repeatable")
       ->type_name("NAME")
       ->allow_extra_args(false);
@@ -169,6 +173,13 @@ void settle(TrainCommandOptions& options) {
   check_writable(options.output);
   options.training.checkpoint = options.output;
   options.training.selection = options.select == "kl" ? Selection::kKl : Selection::kOffsetKl;
+  for (const Baseline baseline : {Baseline::kLeaveOneOut, Baseline::kAverage}) {
+    if (options.baseline == name_of(baseline)) options.training.baseline = baseline;
+  }
+  for (const RateSchedule schedule :
+       {RateSchedule::kConstant, RateSchedule::kLinear, RateSchedule::kCosine}) {
+    if (options.schedule == name_of(schedule)) options.training.schedule = schedule;
+  }
   options.training.likelihood = options.objective == "joint"         ? Likelihood::kJoint
                                 : options.objective == "conditional" ? Likelihood::kConditional
                                                                      : Likelihood::kAuto;

@@ -12,6 +12,7 @@ namespace scry::cli {
 
 struct TrainCommandOptions {
   std::string train, dev, params, output, log, objective = "auto", select = "offset-kl",
+                                               baseline = "leave-one-out", schedule = "constant",
                                                precision = "float";
   InputFormatOption input_format;
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE

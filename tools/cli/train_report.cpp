@@ -29,11 +29,13 @@ struct Averages {
                        ? std::exp(ratio(tally[Tally::kNegativeLogP], tally[Tally::kSymbols]))
                        : NAN),
         kl_bits(to_bits(ratio(tally[Tally::kKl], tally[Tally::kSequences]))),
+        residual_rms(tally.residual_rms()),
+        to_go_rmse(tally.to_go_rmse()),
         ess(ratio(tally[Tally::kEss], tally[Tally::kSequences])),
         rows(ratio(tally[Tally::kRows], tally[Tally::kParticleSteps])),
         has_particles(tally[Tally::kParticleSteps] > 0) {}
   bool is_reliable;  // if not, loss and perplexity are NaN
-  double loss, perplexity, kl_bits, ess, rows;
+  double loss, perplexity, kl_bits, residual_rms, to_go_rmse, ess, rows;
   bool has_particles;
 };
 
@@ -47,6 +49,8 @@ std::string score_text(const EpochReport& report, TrainGoal goal) {
     text += fmt::format("{}offset KL {:.3g} bits, KL(q||p) {:.3g} bits, ESS {:.0f} %",
                         text.empty() ? "" : ", ", to_bits(report.offset_kl), to_bits(report.dev_kl),
                         100 * report.dev_ess);
+    if (!std::isnan(report.dev_residual_rms))
+      text += fmt::format(", rms r {:.3g} nats", report.dev_residual_rms);
   }
   return text;
 }
@@ -66,11 +70,17 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
     if (has_dev) json["dev_overshot"] = report.dev_overshot;
     if (has_dev) json["dev_unreliable"] = !report.is_reliable;
   }
-  if (!is_start && learns(goal)) json["kl_bits"] = number(averages.kl_bits);
+  if (!is_start && learns(goal)) {
+    json["kl_bits"] = number(averages.kl_bits);
+    json["residual_rms"] = number(averages.residual_rms);
+    json["to_go_rmse"] = number(averages.to_go_rmse);
+  }
   if (learns(goal) && has_dev) {
     json["dev_offset_kl_bits"] = number(to_bits(report.offset_kl));
     json["dev_kl_bits"] = number(to_bits(report.dev_kl));
     json["dev_ess"] = number(report.dev_ess);
+    json["dev_residual_rms"] = number(report.dev_residual_rms);
+    json["dev_to_go_rmse"] = number(report.dev_to_go_rmse);
   }
   if (averages.has_particles) {
     json["ess"] = number(averages.ess);
@@ -94,6 +104,8 @@ Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t firs
         fmt::format("perplexity unreliable ({} overshot)", progress.tally.count(Tally::kOvershot)));
   }
   if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
+  if (!std::isnan(averages.residual_rms))
+    details.push_back(fmt::format("r {:.2f}", averages.residual_rms));
   if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));
   const int64_t to_come = progress.num_updates - progress.update +
                           (progress.num_epochs - progress.epoch) * progress.num_updates;
