@@ -18,6 +18,9 @@ Tally some_tally() {
   tally.add(Tally::kNegativeLogP, 0);
   tally.add(Tally::kKl, 2 * std::log(2.0));
   tally.add(Tally::kEss, 2);
+  tally.add(Tally::kCalibrated, 3);
+  tally.add(Tally::kResidual, 12);
+  tally.add(Tally::kToGoError, 27);
   tally.add(Tally::kRows, 30);
   tally.add(Tally::kParticleSteps, 120);
   tally.add(Tally::kFailed, 1);
@@ -33,6 +36,8 @@ EpochReport some_epoch(int epoch, double score, bool is_best) {
   report.offset_kl = score * std::log(2.0);
   report.dev_kl = 2 * std::log(2.0);
   report.dev_ess = 0.25;
+  report.dev_residual_rms = 0.75;
+  report.dev_to_go_rmse = 1.5;
   report.dev_score = score;
   report.is_best = is_best;
   return report;
@@ -49,15 +54,16 @@ std::vector<std::string> keys_of(const json& object) {
 TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal gives sense to") {
   const EpochReport report = some_epoch(2, 3.5, true);
   const std::string line = epoch_json(report, TrainGoal::kFitAndLearn, true, 1.25);
-  CHECK(
-      line ==
-      "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
-      "\"kl_bits\":0.5,\"dev_offset_kl_bits\":3.5,\"dev_kl_bits\":2.0,\"dev_ess\":0.25,\"ess\":0.5,"
-      "\"rows_per_particle_step\":0.25,\"failed\":1,\"seconds\":1.25,\"best\":true}\n");
+  CHECK(line ==
+        "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
+        "\"kl_bits\":0.5,\"residual_rms\":2.0,\"to_go_rmse\":3.0,\"dev_offset_kl_bits\":3.5,"
+        "\"dev_kl_bits\":2.0,\"dev_ess\":0.25,\"dev_residual_rms\":0.75,\"dev_to_go_rmse\":1.5,"
+        "\"ess\":0.5,"
+        "\"rows_per_particle_step\":0.25,\"failed\":1,\"seconds\":1.25,\"best\":true}\n");
   const json learn = json::parse(epoch_json(report, TrainGoal::kLearn, false, 1));
   CHECK(keys_of(learn) == std::vector<std::string>{"best", "epoch", "ess", "failed", "kl_bits",
-                                                   "loss", "rows_per_particle_step", "seconds",
-                                                   "updates"});
+                                                   "loss", "residual_rms", "rows_per_particle_step",
+                                                   "seconds", "to_go_rmse", "updates"});
   EpochReport joint = report;
   joint.train.add(Tally::kParticleSteps, -120);
   const json fit = json::parse(epoch_json(joint, TrainGoal::kFit, true, 1));

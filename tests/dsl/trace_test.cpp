@@ -109,7 +109,7 @@ TEST_CASE("parameters are listed with their owner's name, and known by their num
   const Parts model;
   const Lookahead proposal;
   const ModelGraphs graphs = trace(model, &proposal);
-  REQUIRE(graphs.params.size() == 2);
+  REQUIRE(graphs.params.size() == 4);
   CHECK(graphs.params[0].name == "model.w");
   CHECK(graphs.params[0].group == ParamGroup::kModel);
   CHECK(graphs.params[1].name == "proposal.v");
@@ -120,6 +120,74 @@ TEST_CASE("parameters are listed with their owner's name, and known by their num
         CHECK(graphs.params[static_cast<size_t>(node.attr.i)].name == node.attr.name);
     }
   }
+}
+
+TEST_CASE("a proposal that writes no to_go gets a linear layer of all that is real in its state") {
+  const auto automatic = [](const ModelGraphs& graphs) {
+    std::map<std::string, std::string> found;
+    for (const TracedParam& param : graphs.params) {
+      if (param.is_automatic) {
+        CHECK(param.group == ParamGroup::kProposal);
+        CHECK(param.info->init.kind == Init::Kind::kFill);
+        CHECK(param.info->init.scale == 0);
+        found[param.name] = to_string(param.info->shape);
+      }
+    }
+    return found;
+  };
+  const Parts model;
+  const Lookahead plain;
+  CHECK(automatic(trace(model, &plain)) ==
+        Inputs{{"proposal.to_go.bias", "[1]"}, {"proposal.to_go.weight", "[1, 2]"}});
+  // Again, with the same parameters.
+  CHECK(automatic(trace(model, &plain)).size() == 2);
+  Lookahead adding;
+  adding.on_to_go = [&](const State& later, const Input& x) {
+    return adding.Proposal::to_go(later, x) + 1;
+  };
+  CHECK(automatic(trace(model, &adding)).size() == 2);
+  Lookahead zero;
+  zero.on_to_go = [&](const State&, const Input&) { return Operand(0.0).expr; };
+  CHECK(automatic(trace(model, &zero)).empty());
+
+  struct Mixed : Proposal {
+    explicit Mixed(const StateSpec& spec, const char* name = "p")
+        : Proposal(spec), p(param(name, {1}, Init::fill(0))) {}
+    State back(const State& later, const Input&) const override {
+      return State(std::vector<Value>(later.values()));
+    }
+    Expr compat(const State&, const State&, const Candidates&) const override { return p[0]; }
+    Parameter p;
+  };
+  const Mixed mixed(state("m", Shape{2, 3}).and_symbol("i", 4).and_state("r", Shape{}));
+  CHECK(automatic(trace(model, &mixed))["proposal.to_go.weight"] == "[1, 7]");
+  const Mixed symbols(symbol_state("i", 4));
+  CHECK(automatic(trace(model, &symbols)) == Inputs{{"proposal.to_go.bias", "[1]"}});
+  try {
+    const Mixed taken(state("l", 2), "to_go.bias");
+    (void)trace(model, &taken);
+    FAIL("it was not noticed");
+  } catch (const ModelError& error) {
+    CHECK_THAT(error.what(),
+               Catch::EndsWith("the parameter name 'to_go.bias' is taken: a proposal that does not "
+                               "write to_go gets one with this name; give the layer another, or "
+                               "write to_go"));
+  }
+}
+
+TEST_CASE("a proposal without parameters gets none by itself: nothing is to go but what C says") {
+  struct Fixed : Proposal {
+    Fixed() : Proposal(state("l", 2)) {}
+    State back(const State& later, const Input&) const override { return {later["l"]}; }
+    Expr compat(const State&, const State& later, const Candidates&) const override {
+      return later["l"][0];
+    }
+  };
+  const Parts model;
+  const Fixed proposal;
+  const ModelGraphs graphs = trace(model, &proposal);
+  REQUIRE(graphs.params.size() == 1);
+  CHECK(graphs.params.front().group == ParamGroup::kModel);
 }
 
 TEST_CASE("an expression used twice is one node") {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/support/exact_residuals.h"
 #include "tests/support/replay.h"
 #include "tests/support/taggings.h"
 
@@ -37,9 +38,10 @@ inline ExactDivergences exact_divergences(const Program& program, Parameters& pa
 }
 
 /// ∇_φ of (1-λ) KL(p ‖ q) + λ KL(q ‖ p) (app:gradient-derivation), all sums over taggings written
-/// out. In double precision only the differentiator's rounding is left in it.
+/// out, plus μ times that of the mean of r_t² over q as it is. In double precision only the
+/// differentiator's rounding is left in it.
 inline Gradients exact_gradient(const Program& program, Parameters& parameters,
-                                const std::vector<int>& x, double lambda) {
+                                const std::vector<int>& x, double lambda, double mu = 0) {
   const ExactDivergences exact = exact_divergences(program, parameters, x);
   Gradients gradients(program);
   Replay replay(program, parameters);
@@ -50,6 +52,11 @@ inline Gradients exact_gradient(const Program& program, Parameters& parameters,
     const double weight =
         lambda == 0 ? -p : lambda * q * (exact.log_q[i] - exact.log_p[i]) - (1 - lambda) * p;
     replay.add_proposal_gradient(gradients, weight);
+  }
+  if (mu > 0) {
+    std::vector<double> shares;
+    for (const double log_q : exact.log_q) shares.push_back(std::exp(log_q));
+    AllTaggings(program, parameters, x).add_gradient(parameters, shares, mu, gradients);
   }
   gradients.finish(program, parameters);
   return gradients;

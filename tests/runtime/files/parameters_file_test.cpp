@@ -231,3 +231,45 @@ TEST_CASE("a file of the model alone is taken with a fresh proposal, where that 
   std::erase_if(proposal.tensors, [&](const Tensor& t) { return !is_of_proposal(t); });
   CHECK_THROWS_AS(read(proposal), DataError);
 }
+
+TEST_CASE("a file from before to_go had parameters is taken with them at 0, which is noted") {
+  const test::TempFolder folder;
+  Program program = test::hand_hmm();
+  const TensorFile old = tensors_of(program, 7);
+  // As the compiler would add them.
+  const int64_t size = program.num_param_elements;
+  program.params.push_back(
+      {"proposal.to_go.weight", {1, 2}, size, ParamGroup::kProposal, Init::fill(0), true});
+  program.params.push_back(
+      {"proposal.to_go.bias", {1}, size + 16, ParamGroup::kProposal, Init::fill(0), true});
+  program.num_param_elements += 32;
+  std::vector<std::string> notes;
+  const auto note = [&](const std::string& text) { notes.push_back(text); };
+  const auto read = [&](const TensorFile& file) {
+    notes.clear();
+    return read_parameters(folder.write("p", to_bytes(file)), program, note);
+  };
+  const Parameters taken = read(old);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front() == folder.file("p") +
+                             " has no to_go, which the proposal gets by default: it is 0 until it "
+                             "is learned, and samplers do not need it");
+  const Parameters before = Parameters::fresh(test::hand_hmm(), 7);
+  for (int64_t k = 0; k < program.num_param_elements; ++k)
+    CHECK(taken.values.get(k) == (k < size ? before.values.get(k) : 0));
+  CHECK_NOTHROW(read_model_parameters(folder.file("p"), program, 1, note));
+  CHECK(notes.size() == 2);
+
+  TensorFile whole = tensors_of(program, 7);
+  CHECK_NOTHROW(read(whole));
+  CHECK(notes.empty());
+  whole.tensors.pop_back();
+  CHECK(fault_of(whole, program) ==
+        "1 of the model's 6 parameters is missing, first 'proposal.to_go.bias' [1]");
+  TensorFile lacking = old;
+  lacking.tensors.pop_back();
+  CHECK(fault_of(lacking, program).starts_with("3 of the model's 6 parameters are missing"));
+  // A layer of the model file's own that has this name is no such thing.
+  program.params[4].is_automatic = program.params[5].is_automatic = false;
+  CHECK(fault_of(old, program).starts_with("2 of the model's 6 parameters are missing"));
+}

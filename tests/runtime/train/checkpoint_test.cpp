@@ -336,11 +336,11 @@ TEST_CASE("a checkpoint of another format is refused, and what forges one is fou
   const std::string build = "\"build\":\"" + describe_build(program) + "\"";
   CHECK(with([](TensorFile&) {}).empty());
   CHECK(with([&](TensorFile& file) {
-          replace(file.metadata["scry.training"], "\"format\":3", "\"format\":4");
-        }).starts_with("its run is of another version of Scry (format 4, not 3); start a new"));
+          replace(file.metadata["scry.training"], "\"format\":4", "\"format\":5");
+        }).starts_with("its run is of another version of Scry (format 5, not 4); start a new"));
   CHECK(with([&](TensorFile& file) {
-          replace(file.metadata["scry.training"], "\"format\":3,", "");
-        }).starts_with("its run is of another version of Scry (format 1, not 3); start a new"));
+          replace(file.metadata["scry.training"], "\"format\":4,", "");
+        }).starts_with("its run is of another version of Scry (format 1, not 4); start a new"));
   CHECK(with([&](TensorFile& file) {
           replace(file.metadata["scry.training"], build, "\"build\":7");
         }) == "the checkpoint is damaged (a value of another kind)");
@@ -440,6 +440,14 @@ TEST_CASE("a run goes on with its own options, data, goal and model only") {
         "it was trained on other examples; give the same files or another output file");
   CHECK(with([](RunIdentity& r) { r.goal = "learn"; }) ==
         "it is of a run to 'fake', not to 'learn'; give another output file");
+  CHECK(with([](RunIdentity& r) { r.options.calibrate = 0; }) ==
+        "it was trained with --calibrate 1, not 0" + advice);
+  CHECK(with([](RunIdentity& r) { r.options.baseline = Baseline::kAverage; }) ==
+        "it was trained with --baseline leave-one-out, not average" + advice);
+  CHECK(with([](RunIdentity& r) {
+          r.options.schedule = RateSchedule::kLinear;
+          r.options.epochs = 9;
+        }) == "it was trained with --schedule constant, not linear over --epochs 9" + advice);
   CHECK(with([](RunIdentity& r) {
           r.options.epochs = 9;
           r.options.patience = 9;

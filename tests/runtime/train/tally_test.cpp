@@ -37,3 +37,15 @@ TEST_CASE("two goals count the same sequences once, and the particles are the se
   CHECK(merged[Tally::kEss] == 5);
   CHECK(merged[Tally::kKl] == 2);
 }
+
+TEST_CASE("the roots of mean squares are over the sequences that have them, and NaN without any") {
+  Tally tally;
+  tally.add(Tally::kSequences, 8);
+  CHECK(std::isnan(tally.residual_rms()));
+  CHECK(std::isnan(tally.to_go_rmse()));
+  tally.add(Tally::kCalibrated, 4);
+  tally.add(Tally::kResidual, 16);
+  tally.add(Tally::kToGoError, 36);
+  CHECK(tally.residual_rms() == 2);
+  CHECK(tally.to_go_rmse() == 3);
+}

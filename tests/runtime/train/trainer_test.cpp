@@ -1,5 +1,7 @@
 #include "runtime/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "tests/catch.h"
@@ -102,6 +104,35 @@ TEST_CASE("a run that was stopped after any update goes on to the same bits, fil
       CHECK(test::read_bytes(folder.file("part")) == bytes);
     }
   }
+}
+
+TEST_CASE("the rate follows its schedule, and a run that goes on must have as many epochs") {
+  const Program program = fake_program();
+  std::vector<std::string> results;
+  for (const RateSchedule schedule :
+       {RateSchedule::kConstant, RateSchedule::kLinear, RateSchedule::kCosine}) {
+    const test::TempFolder folder;
+    FakeRun run = small_run();
+    run.options.schedule = schedule;
+    results.push_back(bits_of(program, train_fake(program, run).state));
+    run.options.checkpoint = folder.file("c");
+    run.options.resume = true;
+    run.hooks.should_stop = stop_after(2 * kUpdates + 1);
+    CHECK(train_fake(program, run).was_interrupted);
+    run.hooks = {};
+    if (schedule != RateSchedule::kConstant) {
+      FakeRun longer = run;
+      longer.options.epochs = 4;
+      CHECK(failure_of(longer) ==
+            fmt::format("{0}: it was trained with --schedule {1} over --epochs 3, not {1} over "
+                        "--epochs 4; give the same options or another output file",
+                        folder.file("c"), name_of(schedule)));
+    }
+    CHECK(bits_of(program, train_fake(program, run).state) == results.back());
+  }
+  CHECK(results[0] != results[1]);
+  CHECK(results[0] != results[2]);
+  CHECK(results[1] != results[2]);
 }
 
 TEST_CASE("a run that is stopped again and again still comes to the same bits") {

@@ -69,10 +69,115 @@ TEST_CASE("learning the lookahead of an OOHMM, whose exact one is known, brings 
   }
 }
 
+namespace {
+/// With the h that it gets by itself.
+struct PlainLookahead : SmallLookahead {
+  using SmallLookahead::SmallLookahead;
+  Expr to_go(const State& later, const Input& x) const override {
+    return Proposal::to_go(later, x);
+  }
+};
+
+double parameter(const Program& program, const Parameters& parameters, const char* name) {
+  return parameters.values.get(find_parameter(program, name).offset);
+}
+}  // namespace
+
+TEST_CASE("the default h begins with the mean log Z per symbol, if nothing has moved it") {
+  const Task task = small_task();
+  const SmallTagger model(task);
+  const PlainLookahead lookahead(task);
+  const Program program = compile(model, lookahead, {.precision = Precision::kDouble});
+  const std::vector<Example> train = random_inputs(task, 40, 7, 4),
+                             dev = random_inputs(task, 20, 7, 5);
+  const Parameters start = Parameters::fresh(program, 2);
+  double log_z = 0, symbols = 0;
+  for (const Example& example : train) {
+    Parameters copy = start;
+    log_z += exact_divergences(program, copy, example.x).log_z;
+    symbols += static_cast<double>(example.x.size());
+  }
+  TrainOptions options;
+  options.batch = 40;  // all of them are the first minibatch
+  options.particles = 500;
+  options.epochs = 0;
+  const auto bias_of = [&](const Parameters& parameters) {
+    return parameter(program, parameters, "proposal.to_go.bias");
+  };
+  const TrainResult begun = learn(program, start, train, dev, options);
+  CHECK(bias_of(start) == 0);
+  CHECK(bias_of(begun.parameters) == Approx(log_z / symbols).epsilon(0.01));
+  CHECK(begun.history.front().dev_to_go_rmse < 1);
+  for (const Block& block : program.params) {
+    for (int64_t k = block.offset; k < block.offset + block.shape.size(); ++k) {
+      if (block.name != "proposal.to_go.bias")
+        CHECK(begun.parameters.values.get(k) == start.values.get(k));
+    }
+  }
+  // Not where the objective leaves h alone, where it is frozen, or where it is known already.
+  TrainOptions paper = options;
+  paper.calibrate = 0;
+  CHECK(bias_of(learn(program, start, train, dev, paper).parameters) == 0);
+  TrainOptions frozen = options;
+  frozen.frozen = {"proposal.to_go.bias"};
+  CHECK(bias_of(learn(program, start, train, dev, frozen).parameters) == 0);
+  Parameters moved = start;
+  moved.values.set(find_parameter(program, "proposal.to_go.weight").offset + 1, 0.5);
+  moved.prepare(program);
+  CHECK(bias_of(learn(program, moved, train, dev, options).parameters) == 0);
+}
+
+TEST_CASE("calibration makes r_t small, leaves q as near to p, and shows A* the way") {
+  const Task task = small_task();
+  const SmallTagger model(task, 5, 2);
+  const PlainLookahead lookahead(task);
+  const Program program = compile(model, lookahead);
+  const std::vector<Example> train = random_inputs(task, 400, 8, 1),
+                             dev = random_inputs(task, 64, 8, 2);
+  Parameters start = Parameters::fresh(program, 5);
+  for (int64_t k = 0; k < start.values.size(); ++k) start.values.set(k, 2 * start.values.get(k));
+  start.prepare(program);
+  TrainOptions options;
+  options.epochs = 40;
+  options.adam.rate = 0.01;
+  options.selection = Selection::kKl;
+  options.schedule = RateSchedule::kLinear;
+  const TrainResult calibrated = learn(program, start, train, dev, options);
+  options.calibrate = 0;
+  const TrainResult plain = learn(program, start, train, dev, options);
+  const EpochReport &with = calibrated.history.back(), &without = plain.history.back();
+  INFO("rms r " << with.dev_residual_rms << " and " << without.dev_residual_rms << ", Ĥ_0 "
+                << with.dev_to_go_rmse << " and " << without.dev_to_go_rmse << ", KL "
+                << with.dev_kl << " and " << without.dev_kl);
+  CHECK(with.dev_residual_rms < 0.25 * without.dev_residual_rms);
+  CHECK(with.dev_to_go_rmse < 0.25 * without.dev_to_go_rmse);
+  CHECK(with.dev_kl < 1.25 * without.dev_kl);
+  CHECK(with.train.residual_rms() > 0);
+  CHECK(std::isnan(without.train.residual_rms()));
+
+  int64_t num_rows = 0, num_rows_without = 0;
+  double score = 0, score_without = 0;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const std::vector<int> x = random_input(task, 8, derive_seed(9, static_cast<uint32_t>(i)));
+    const Best best = search_best_first(program, calibrated.parameters, {x}),
+               other = search_best_first(program, plain.parameters, {x});
+    num_rows += best.num_rows;
+    num_rows_without += other.num_rows;
+    score += best.log_score;
+    score_without += other.log_score;
+    CHECK_FALSE(best.optimal);
+    CHECK(best.why == "the lookahead is learned, so it is no bound");
+  }
+  INFO("A* extended " << num_rows << " prefixes, and " << num_rows_without
+                      << " by an h that is 0; scores " << score << " and " << score_without);
+  CHECK(num_rows < 0.25 * static_cast<double>(num_rows_without));
+  CHECK(score > score_without - 2);
+}
+
 TEST_CASE("training gives the same bits for any number of threads, and after an interruption") {
   const Task task = small_task();
   const SmallTagger model(task);
-  const SmallLookahead lookahead(task);
+  const PlainLookahead lookahead(task);
   const Program program = compile(model, lookahead);
   std::vector<Example> examples = random_inputs(task, 150, 7, 4);
   for (Example& example : examples) {
@@ -83,6 +188,9 @@ TEST_CASE("training gives the same bits for any number of threads, and after an 
   using Training = decltype(fit);
   for (Training* const run : {&fit, &learn, &fit_and_learn}) {
     TrainOptions options;
+    options.schedule = run == &fit     ? RateSchedule::kConstant
+                       : run == &learn ? RateSchedule::kLinear
+                                       : RateSchedule::kCosine;
     options.epochs = 2;
     options.particles = 16;
     options.threads = 1;
