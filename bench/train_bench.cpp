@@ -23,6 +23,7 @@ namespace {
 
 constexpr const char* kData = SCRY_SOURCE_DIR "/data/stress/train.tsv";
 constexpr int kBatch = 16;
+constexpr const char* kUncalibrated = "learn, uncalibrated";
 
 /// Something measured: sequences per second, at best.
 struct Case {
@@ -114,6 +115,8 @@ class TrainBench {
     }
     add_peer("fit", "--task fit --steps 60");
     for (size_t p = 0; p < programs_.size(); ++p) add_training("learn M = 32", p, 2000, learn);
+    for (size_t p = 0; p < programs_.size(); ++p)
+      add_training(kUncalibrated, p, 2000, learn, [](TrainOptions& o) { o.calibrate = 0; });
     add_peer("learn M = 32", "--task train --particles 32 --steps 20");
     add_sampling("sample M = 32", sampling(32, Trigger::kNever));
     add_peer("sample M = 32", "--task sample --particles 32 --steps 30");
@@ -122,11 +125,14 @@ class TrainBench {
   }
 
   using Training = decltype(fit);
-  void add_training(const std::string& name, size_t p, size_t num_sequences, Training* train) {
-    cases_.push_back({name, programs_[p].differentiator, [this, p, num_sequences, train] {
+  void add_training(const std::string& name, size_t p, size_t num_sequences, Training* train,
+                    const std::function<void(TrainOptions&)>& change = {}) {
+    TrainOptions options = one_epoch();
+    if (change) change(options);
+    cases_.push_back({name, programs_[p].differentiator, [this, p, num_sequences, train, options] {
                         const auto part = std::span(examples_).first(num_sequences);
                         return speed_of(num_sequences, [&] {
-                          (void)train(programs_[p], parameters_[p], part, {}, one_epoch(), {});
+                          (void)train(programs_[p], parameters_[p], part, {}, options, {});
                         });
                       }});
   }
@@ -178,6 +184,14 @@ class TrainBench {
         if (other.task != one.task || !is_worth_it) continue;
         ratios.add({{"task", one.task}, {"by", one.by + " over " + other.by}},
                    {{"ratio", "ratio of speeds", "ratio", one.best / other.best}});
+      }
+    }
+    for (const Case& without : cases_) {
+      for (const Case& with : cases_) {
+        if (without.task != kUncalibrated || with.task != "learn M = 32" || with.by != without.by)
+          continue;
+        ratios.add({{"task", "time of calibration"}, {"by", with.by}},
+                   {{"ratio", "ratio of speeds", "ratio", without.best / with.best}});
       }
     }
   }

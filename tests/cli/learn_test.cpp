@@ -45,7 +45,7 @@ TEST_CASE("a proposal is learned without tags, for parameters that stay as they 
   CHECK(!epochs.back().contains("perplexity"));
   CHECK(read_file(box.path("log.jsonl")) == result.out);
   const std::vector<std::string> notes = lines_of(result.err);
-  CHECK(notes.front() == "learn: 4 examples, 22,241 parameters, gradients by adjoint");
+  CHECK(notes.front() == "learn: 4 examples, 22,306 parameters, gradients by adjoint");
   CHECK(notes.back() ==
         "learn: next: lesson_03_stress_tagger sample --params out --input words.txt");
   // The model's scores are as before, the proposal's are not.
@@ -79,6 +79,50 @@ TEST_CASE("a proposal is learned without tags, for parameters that stay as they 
     CHECK(lines_of(fresh.err).at(1) == "learn: torch has no proposal; it starts afresh, by seed 1");
     CHECK(box.program(kTagger + "fit --train words.tsv --params torch -o no").exit_code == 1);
   }
+  SECTION("a file from before to_go was learned is taken, and a line says so") {
+    TensorFile file = read_tensors(box.path("theta").string());
+    std::erase_if(file.tensors,
+                  [](const Tensor& t) { return t.name.find(".to_go.") != t.name.npos; });
+    file.metadata.clear();
+    write_text(box.path("old"), to_bytes(file));
+    const std::string note =
+        "old has no to_go, which the proposal gets by default: it is 0 until it is learned, and "
+        "samplers do not need it";
+    const auto learned = box.program(kLearn + "--params old --epochs 1 -o new");
+    CAPTURE(learned.err);
+    CHECK(learned.exit_code == 0);
+    CHECK(lines_of(learned.err).at(1) == "learn: " + note);
+    const auto sampled = box.program(kTagger + "sample --input dev.txt --params old");
+    CHECK(sampled.exit_code == 0);
+    CHECK(sampled.err.find("scry: " + note) != std::string::npos);
+    CHECK(sampled.out == box.program(kTagger + "sample --input dev.txt --params theta").out);
+  }
+  SECTION("calibration, the baseline and the rate's schedule are asked for") {
+    const std::string more = "--params theta --dev dev.tsv --epochs 2 -o ";
+    const auto with = box.program(kLearn + more + "with --schedule linear"),
+               without = box.program(kLearn + more + "without --calibrate 0 --baseline average");
+    CAPTURE(with.err, without.err);
+    REQUIRE(with.exit_code == 0);
+    REQUIRE(without.exit_code == 0);
+    for (const char* field : {"residual_rms", "to_go_rmse", "dev_residual_rms", "dev_to_go_rmse"})
+      CHECK(epochs_of(with.out).back()[field].is_number());
+    CHECK(with.err.find(", rms r ") != std::string::npos);
+    CHECK(epochs_of(without.out).back()["residual_rms"].is_null());
+    CHECK(epochs_of(without.out).back()["dev_residual_rms"].is_number());
+    const auto longer = box.program(kLearn +
+                                    "--params theta --dev dev.tsv --epochs 3 -o with "
+                                    "--schedule linear --resume");
+    CHECK(longer.exit_code == 1);
+    CHECK(longer.err.find("it was trained with --schedule linear over --epochs 2, not linear over "
+                          "--epochs 3; give the same options or another output file") !=
+          std::string::npos);
+    for (const char* wrong :
+         {"--calibrate -1", "--calibrate inf", "--baseline none", "--schedule exponential"}) {
+      const auto refused = box.program(kLearn + more + "no " + wrong);
+      CHECK(refused.exit_code == 2);
+      CHECK(lines_of(refused.err).size() == 1);
+    }
+  }
   SECTION("a resumed run needs no parameters besides") {
     const auto more = box.program(kLearn + "--epochs 16 --patience 0 --rate 0.01 -o out --resume");
     CAPTURE(more.err);
@@ -97,7 +141,7 @@ TEST_CASE("the model and its proposal are trained together where that is asked f
   const json last = epochs_of(result.out).back();
   for (const char* field : {"perplexity", "dev_perplexity", "kl_bits", "dev_offset_kl_bits", "ess"})
     CHECK(last[field].is_number());
-  CHECK(result.err.find("38,717 parameters") != std::string::npos);
+  CHECK(result.err.find("38,782 parameters") != std::string::npos);
   CHECK(box.program(kTagger + "sample --input dev.txt --params out").exit_code == 0);
 }
 
