@@ -17,12 +17,21 @@ NodeId AdjointBuilder::reshape(NodeId id, Shape shape) {
   return graph_[id].type.shape == shape ? id : make(Op::kReshape, {id}, {.shape = shape});
 }
 
+/// Of a table, which is large, as 1ᵀ A: that reads A along its rows.
+NodeId AdjointBuilder::sum_rows(NodeId id) {
+  const int num_rows = graph_[id].type.shape[0];
+  if (!graph_[id].axes.empty() || num_rows == kLength)
+    return make(Op::kSum, {make(Op::kTranspose, {id})});
+  std::vector<double> ones(static_cast<size_t>(num_rows), 1.0);
+  return make(Op::kMatMul, {graph_.add_constant({1, num_rows}, std::move(ones), node().where), id});
+}
+
 NodeId AdjointBuilder::reduce_to(NodeId gradient, Shape shape, Axes axes) {
   const Shape from = graph_[gradient].type.shape;
   if (from != shape) {
     const bool rows_too = from.rank() == 2 && shape.rows() == 1 && from[0] != 1;
     if (shape.last() == 1 && from.last() != 1) gradient = make(Op::kSum, {gradient}, {.i = 1});
-    if (rows_too) gradient = make(Op::kSum, {make(Op::kTranspose, {gradient})});
+    if (rows_too) gradient = sum_rows(gradient);
     gradient = reshape(gradient, shape);
   }
   if (graph_[gradient].axes != axes) gradient = make(Op::kSumAxes, {gradient}, {.axes = axes});

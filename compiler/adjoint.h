@@ -67,6 +67,7 @@ class AdjointBuilder {
   };
   NodeId join_parts(NodeId id, std::vector<SlicePart> parts);
   NodeId spread_slice(NodeId gradient, const Shape& shape, const Attr& slice);
+  NodeId sum_rows(NodeId id);
   NodeId reduce_to(NodeId gradient, Shape shape, Axes axes);
 
   Graph& graph_;

@@ -61,10 +61,12 @@ NodeId Graph::find_output(std::string_view name) const {
 }
 
 void verify(const Graph& graph) {
+  std::vector<Type> types;  // of a node's operands
+  std::vector<Axes> axes;
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    std::vector<Type> types;
-    std::vector<Axes> axes;
+    types.clear();
+    axes.clear();
     for (NodeId in : node.in) {
       if (in < 0 || in >= id)
         throw Error(fmt::format("graph: node %{} uses %{} before it is made", id, in));
