@@ -92,8 +92,6 @@ TEST_CASE("options reach the sampler, and the seed decides") {
   CHECK(field("--top 2", "sequences").size() == 2);
   CHECK(!json::parse(run("")).contains("steps"));
   CHECK(field("--steps", "steps").size() == 6);
-  CHECK(field("--kl", "kl_bits").get<double>() > 0);
-  CHECK(field("--kl --max-rows 10", "offset_kl_bits").get<double>() >= 0);
 }
 
 TEST_CASE("searches find the same taggings, to the bit, on any number of threads") {
@@ -227,7 +225,6 @@ TEST_CASE("options that a method would ignore are refused") {
   write_text(box.path("in.txt"), "1 2\n");
   REQUIRE(box.program("lesson_01_hmm init -o p.safetensors").exit_code == 0);
   for (const char* options : {"--method viterbi --top 2",
-                              "--method viterbi --kl",
                               "--method viterbi -M 5",
                               "--method astar --temperature 2",
                               "--method astar --runs 2",
@@ -257,9 +254,8 @@ TEST_CASE("options that a method would ignore are refused") {
     CHECK(result.out.empty());
   }
   for (const char* options :
-       {"--method filter --max-rows 9 --kl", "--method beam --seed 3 --kl --params p.safetensors",
-        "--method is --resample ess --scheme residual --alpha 0.3", "--method beam --seed 3",
-        "--method exact -M 5 --top 2 --kl --max-rows 3 --temperature 2"}) {
+       {"--method is --resample ess --scheme residual --alpha 0.3", "--method beam --seed 3",
+        "--method exact -M 5 --top 2 --max-rows 3 --temperature 2"}) {
     const auto result = box.program(kHmm + options);
     INFO(options << ": " << result.err);
     CHECK(result.exit_code == 0);

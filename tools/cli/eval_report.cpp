@@ -131,7 +131,7 @@ std::string legend(const EvalTable& table, const Style& style) {
   };
   if (has(Method::kExact))
     line("exact",
-         "M independent draws from p itself: with so many, none that are independent do much "
+         "M independent draws from p itself: about as well as independent draws can do"
          "better");
   if (has(Method::kBeam) || has(Method::kBeamAhead))
     line("beam", "is no sample: the M best taggings it met. Its Ẑ is always too low");

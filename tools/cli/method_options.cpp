@@ -19,12 +19,10 @@ bool is_limited(const MethodRow& row) {
   return row.make == nullptr || row.selects == Selects::kAll;
 }
 
-/// The methods that an option serves; and perhaps another option, beside which it has a use
-/// whatever the method, or without which it has none. Options that are not here serve all.
+/// The methods that an option serves. Options that are not here serve all.
 struct OptionUse {
   const char* option;
   Serves serves;
-  const char* also_with = nullptr;
 };
 constexpr Serves kEnsembles = [](const MethodRow& row) { return row.finds_ensembles(); };
 constexpr std::array kUses{
@@ -37,8 +35,7 @@ constexpr std::array kUses{
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top", kEnsembles},
     OptionUse{"--steps", kEnsembles},
-    OptionUse{"--kl", kEnsembles},
-    OptionUse{"--max-rows", is_limited, "--kl"},
+    OptionUse{"--max-rows", is_limited},
     OptionUse{"--batch", [](const MethodRow& row) { return row.make != nullptr; }},
     OptionUse{"--memory", [](const MethodRow& row) { return row.keeps_to_memory; }},
 };
@@ -80,7 +77,7 @@ std::string resample_help() {
 }
 
 std::string max_rows_help() {
-  return fmt::format("Limit of {} and --kl: rows in memory", names_of(is_limited));
+  return fmt::format("Limit of {}: rows in memory", names_of(is_limited));
 }
 
 const MethodRow& chosen_method(const std::string& name, const std::string& beam_by,
@@ -95,14 +92,11 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   const MethodRow& row = chosen_method(method, weighs_names()[0], true);
   for (const OptionUse& use : kUses) {
     if (!given(use.option) || use.serves(row)) continue;
-    if (use.also_with != nullptr && given(use.also_with)) continue;
     const std::string beside = method.empty() ? "sampling" : "--method " + method;
-    refuse(use.option, beside,
-           fmt::format("it is for {}{}", names_of(use.serves),
-                       use.also_with == nullptr ? "" : fmt::format(" and {}", use.also_with)));
+    refuse(use.option, beside, fmt::format("it is for {}", names_of(use.serves)));
   }
   // Seeds are of draws, and of fresh parameters.
-  if (given("--seed") && given("--params") && !row.is_random && !given("--kl"))
+  if (given("--seed") && given("--params") && !row.is_random)
     refuse("--seed", "--method " + method, "nothing is drawn, and the parameters are given");
   const std::string resample = value_of(app, "--resample");
   const bool never = resample == "never" || (resample.empty() && row.trigger == Trigger::kNever);

@@ -9,7 +9,6 @@
 #include "runtime/search/exact.h"
 #include "runtime/search/search.h"
 #include "runtime/smc/memory.h"
-#include "runtime/smc/metrics.h"
 #include "runtime/smc/sampler.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
@@ -33,7 +32,7 @@ struct SampleCommandOptions {
   SampleOptions sampling;
   int runs = 1, top = -1;
   int64_t max_rows = 0;
-  bool constrained = false, with_kl = false, with_steps = false, with_stats = false;
+  bool constrained = false, with_steps = false, with_stats = false;
 };
 
 class SampleCommand {
@@ -134,7 +133,6 @@ class SampleCommand {
       search(inputs, results);
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (options_.with_kl) measure(inputs, results);
     return results;
   }
 
@@ -184,38 +182,6 @@ class SampleCommand {
                       return error.trouble() != Trouble::kTooMuchMemory;
                     }
                   });
-  }
-
-  /// KL(p̂ ‖ p), exactly where all taggings can be enumerated; else the offset KL, over the
-  /// particles drawn and twice as many by filtering (sec:metrics).
-  void measure(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) {
-    SampleOptions quiet = options_.sampling;
-    quiet.progress = {};
-    const std::vector<Outcome> extra = sample_extra(sampler_, inputs, quiet);
-    for (size_t i = 0; i < results.size(); ++i) {
-      SampleResult& result = results[i];
-      if (!result.ensemble) continue;
-      quiet.first_sequence = result.sequence;
-      const double count = count_taggings(inputs[i], program_.task);
-      double log_z = result.ensemble->log_z;
-      if (result.ensemble->certainty == Certainty::kExact) {
-        // Then it is that of p, whatever was drawn.
-      } else if (count <= static_cast<double>(options_.sampling.max_rows)) {
-        try {
-          log_z = exact(sampler_, inputs[i], quiet).log_z;
-        } catch (const SamplingError& error) {  // in a tagging that was not drawn
-          result.error = "no KL: " + explain(error);
-          continue;
-        }
-      } else {
-        result.kl_is_offset = true;
-        ParticlePool pool;
-        pool.add(*result.ensemble);
-        if (!extra[i].error) pool.add(extra[i].ensemble);
-        log_z = pool.log_z(options_.sampling.temperature);
-      }
-      result.kl_bits = to_bits(kl_divergence(*result.ensemble, log_z));
-    }
   }
 
   void note_error(const SampleResult& result) {
@@ -288,10 +254,6 @@ Action declare_sample(CLI::App& app) {
   app.add_flag("--steps", options->with_steps, "jsonl: the record of every step, too");
   app.add_flag("--stats", options->with_stats,
                "Afterwards, on standard error: rows computed, ESS, time");
-  app.add_flag(
-      "--kl", options->with_kl,
-      "KL of the sample to the model in bits: exact if all taggings can be enumerated, else "
-      "the offset KL, a lower bound");
   check_number(app.add_option("--max-rows", options->max_rows, max_rows_help())->type_name("N"),
                "a whole number above 0", [](double x) { return x >= 1 && x <= 1e9; });
   add_memory(app, sampling.memory);

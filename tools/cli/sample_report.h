@@ -18,8 +18,6 @@ struct SampleResult {
   std::optional<Ensemble> ensemble;
   std::optional<Best> best;
   std::string error;  ///< in words, with the step if there is one
-  std::optional<double> kl_bits;
-  bool kl_is_offset = false;  ///< a lower bound (sec:metrics)
 };
 
 /// One JSON object and a newline: the input, then the whole record, unless it failed; at most `top`
