@@ -1,5 +1,7 @@
 #include "runtime/eval/configuration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -13,19 +15,22 @@ std::string paper_name(const MethodRow& row) {
 }
 
 Configuration make(const MethodRow& row, Trigger trigger) {
+  Configuration made{row.name, row.summary, row.method, Trigger::kNever};
   if (row.method == Method::kExact) {
-    return {row.name, "independent exact draws from p, where they can be had: the floor",
-            row.method, Trigger::kNever};
+    made.summary = "independent draws from p itself, or from its estimate: the floor";
+  } else if (row.selects == Selects::kDraws) {
+    const bool resamples = trigger != Trigger::kNever;
+    made.trigger = trigger;
+    made.name = paper_name(row) + (resamples ? ":R" : "");
+    made.summary = fmt::format("{}: draws {} the lookahead, {}", row.name,
+                               row.looks_ahead() ? "with" : "without",
+                               !resamples              ? "never resampled"
+                               : row.needs_lookahead() ? "resampled by it if ESS < alpha M"
+                                                       : "resampled by scores if ESS < alpha M");
+  } else if (has_variants(row.name) && row.needs_lookahead()) {
+    made.name += "+lookahead";
   }
-  if (row.selects != Selects::kDraws) {
-    const bool is_variant = has_variants(row.name) && row.needs_lookahead();
-    return {std::string(row.name) + (is_variant ? "+lookahead" : ""), row.summary, row.method,
-            Trigger::kNever};
-  }
-  const bool resamples = trigger != Trigger::kNever;
-  return {paper_name(row) + (resamples ? ":R" : ""),
-          std::string(row.name) + (resamples ? ", resampled if ESS < alpha M" : ", not resampled"),
-          row.method, trigger};
+  return made;
 }
 
 bool equal_words(std::string_view a, std::string_view b) {

@@ -19,7 +19,7 @@ struct Configuration {
 /// All that the table of methods has. A method that draws is there twice, without resampling and,
 /// as NAME:R, resampled where ESS < αM; filtering and smoothing have the paper's names PF and PS. A
 /// method that comes in two variants weighs by the score alone, or as NAME+lookahead by G_t + C_t.
-/// "exact" are independent exact draws from p, where they can be had.
+/// "exact" are independent draws from p itself, or from what an experiment takes for it.
 std::vector<Configuration> known_configurations();
 
 /// By its name, in upper or lower case. A name of the table that is none of a configuration, such

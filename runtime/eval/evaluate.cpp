@@ -65,7 +65,7 @@ void add_input(Cell& cell, const std::vector<RunNumbers>& runs, const Reference&
   const auto num_empty =
       std::ranges::count_if(runs, [](const RunNumbers& run) { return run.log_z == -INFINITY; });
   row.empty_runs += num_empty;
-  if (cell.is_exact() && !reference.is_exact()) return;  // there was nothing to draw from
+  if (cell.is_exact() && reference.kind == Reference::Kind::kNone) return;  // nothing to draw from
   if (num_found > 0) {
     ++row.inputs;
     row.exact_references += reference.is_exact() ? 1 : 0;

@@ -68,7 +68,8 @@ std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs,
   for_each_stretch(inputs.size(), needs_estimate, [&](size_t begin, size_t count) {
     for (size_t i = begin; i < begin + count; ++i) pools[i] = std::make_unique<ParticlePool>();
     estimate(inputs.subspan(begin, count), first + static_cast<int64_t>(begin),
-             std::span(pools).subspan(begin, count), std::span(references).subspan(begin, count));
+             std::span(pools).subspan(begin, count), std::span(references).subspan(begin, count),
+             begin, at_posterior);
   });
   return references;
 }
@@ -127,10 +128,12 @@ std::string ReferenceMaker::describe_large_set() const {
                      experiment_.reference_particles);
 }
 
-/// By two independent sets, whose difference tells how sure they are.
+/// By two independent sets, whose difference tells how sure they are. The first of the inputs is
+/// the part's input `begin`.
 void ReferenceMaker::estimate(std::span<const SampleInput> inputs, int64_t first,
                               std::span<const std::unique_ptr<ParticlePool>> pools,
-                              std::span<Reference> references) {
+                              std::span<Reference> references, size_t begin,
+                              const AtPosterior& at_posterior) {
   SampleOptions options = experiment_.sampling;
   options.method = large_set().method;
   options.trigger = Trigger::kAuto;
@@ -157,11 +160,13 @@ void ReferenceMaker::estimate(std::span<const SampleInput> inputs, int64_t first
     }
     if (found.size() < 2 || !reference.trouble.empty()) continue;
     const double difference = found[1].log_z - found[0].log_z;
-    const Ensemble both = pool_runs(found);
+    const std::unique_ptr<Posterior> both =
+        enumerated_posterior(pool_runs(found), sampler_.program().num_tags());
     reference.kind = Reference::Kind::kEstimated;
-    reference.log_z = both.log_z;
+    reference.log_z = both->log_z();
     reference.log_z_error = std::abs(difference) / 2;
-    reference.marginals = flattened(both.tag_marginals(sampler_.program().num_tags()));
+    reference.marginals = flattened(both->tag_marginals());
+    at_posterior(begin + i, *both, reference);
   }
 }
 

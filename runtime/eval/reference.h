@@ -53,7 +53,7 @@ class ReferenceMaker {
                   size_t i, const AtPosterior& at_posterior, Reference& reference);
   void estimate(std::span<const SampleInput> inputs, int64_t first,
                 std::span<const std::unique_ptr<ParticlePool>> pools,
-                std::span<Reference> references);
+                std::span<Reference> references, size_t begin, const AtPosterior& at_posterior);
   const MethodRow& large_set() const;
 
   Sampler& sampler_;

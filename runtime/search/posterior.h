@@ -20,7 +20,8 @@ class Posterior {
   virtual Ensemble draw(int particles, uint64_t seed) const = 0;
 };
 
-/// By all taggings, as exact() or enumerate() finds them.
+/// By all taggings, as exact() or enumerate() finds them; or by a weighted set that is taken for
+/// all.
 std::unique_ptr<Posterior> enumerated_posterior(Ensemble all, int num_tags);
 
 /// By dynamic programming over the distinct states of each step, whatever T is. Throws Error if the

@@ -43,8 +43,8 @@ TEST_CASE("columns and legend are of what was measured") {
   CHECK(text.find("PF      8  0.590 ±0.013") != std::string::npos);
   CHECK(text.find("81 %") != std::string::npos);
   CHECK(text.find("42 µs") != std::string::npos);
-  CHECK(text.find("ESS/M      the share") != std::string::npos);
-  CHECK(text.find("bias       ") == std::string::npos);  // no row has it
+  CHECK(text.find("the share of the particles that count") != std::string::npos);
+  CHECK(text.find("the mean of log Ẑ") == std::string::npos);  // no row has it
 }
 
 TEST_CASE("a divergence that came out below 0 says how large it can be, or nothing") {

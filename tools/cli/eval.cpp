@@ -50,7 +50,10 @@ std::vector<Configuration> parse_configurations(const std::string& list) {
     const std::optional<Configuration> found = find_configuration(word);
     if (!found) {
       std::vector<std::string> all = names;
-      for (const std::string& method : offered_methods()) all.push_back(method);
+      for (const std::string& method : offered_methods()) {
+        const bool is_new = std::ranges::find(names, method) == names.end();
+        if (is_new && find_configuration(method)) all.push_back(method);
+      }
       const std::string meant = nearest(word, all);
       throw UsageError(fmt::format("--methods: there is no '{}'{}; there are {}", word,
                                    meant.empty() ? "" : fmt::format(", did you mean {}?", meant),

@@ -90,13 +90,9 @@ std::string describe_failures(const EvalTable& table) {
   std::string text;
   for (const EvalRow& row : table.rows) {
     const std::string name = fmt::format("{} with M = {}", row.configuration.name, row.particles);
-    const int evaluated = table.num_inputs - static_cast<int>(table.left_out.size());
-    const int missing = evaluated - row.inputs - row.failed_inputs;
-    if (row.inputs == 0 && row.failed_inputs == 0) {
-      text += fmt::format("{}: no input has exact draws.\n", name);
-    } else if (missing > 0) {
-      text += fmt::format("{}: over the {} whose p(y|x) is known, and not over all.\n", name,
-                          inputs_of(row.inputs));
+    if (row.configuration.method == Method::kExact && row.exact_references < row.inputs) {
+      text += fmt::format("{}: on {} the draws are from the estimate of p.\n", name,
+                          inputs_of(row.inputs - row.exact_references));
     }
     if (row.failed_inputs > 0)
       text += fmt::format("{}: nothing was found on {}, left out of its row.\n", name,
@@ -109,32 +105,38 @@ std::string describe_failures(const EvalTable& table) {
   return text;
 }
 
+/// Those for people of which some row has something to tell.
+std::vector<MeasureRow> shown_measures(const EvalTable& table) {
+  std::vector<MeasureRow> shown;
+  for (const MeasureRow& measure : measure_table()) {
+    const bool is_told = std::ranges::any_of(table.rows, [&](const EvalRow& row) {
+      const std::string cell = format_cell(row, measure.measure);
+      return !cell.empty() && cell != "-";
+    });
+    if (measure.is_shown && is_told) shown.push_back(measure);
+  }
+  return shown;
+}
+
 std::string legend(const EvalTable& table, const Style& style) {
   std::string text;
+  int width = 9;
+  for (const EvalRow& row : table.rows)
+    width = std::max(width, display_width(row.configuration.name));
   const auto line = [&](std::string_view heading, std::string_view words) {
-    text += fmt::format("  {}  {}\n", style.bold(pad_right(heading, 9)), words);
+    text += fmt::format("  {}  {}\n", style.bold(pad_right(heading, width)), words);
   };
-  for (const MeasureRow& measure : measure_table()) {
-    const bool shown = measure.is_shown && std::ranges::any_of(table.rows, [&](const EvalRow& row) {
-                         const std::string cell = format_cell(row, measure.measure);
-                         return !cell.empty() && cell != "-";
-                       });
-    if (shown) line(measure.heading, measure.summary);
-  }
+  for (const MeasureRow& measure : shown_measures(table)) line(measure.heading, measure.summary);
   line("time", fmt::format("of one run for one input, on {}",
                            count_of(static_cast<uint64_t>(table.threads), "thread")));
   line("±", "one standard error, over inputs and runs: 1.96 of them make a 95 % interval");
-  const auto has = [&](Method method) {
-    return std::ranges::any_of(table.rows, [=](const EvalRow& row) {
-      return row.configuration.method == method && row.inputs > 0;
-    });
-  };
-  if (has(Method::kExact))
-    line("exact",
-         "M independent draws from p itself: about as well as independent draws can do"
-         "better");
-  if (has(Method::kBeam) || has(Method::kBeamAhead))
-    line("beam", "is no sample: the M best taggings it met. Its Ẑ is always too low");
+  text += "\n";
+  for (const EvalRow& row : table.rows) {
+    const Configuration& c = row.configuration;
+    if (row.inputs == 0 || row.particles != table.rows.front().particles) continue;
+    const bool is_bound = row_of(c.method).log_z == LogZ::kLowerBound;
+    line(c.name, c.summary + (is_bound ? ": no sample, and Ẑ is always too low" : ""));
+  }
   return text;
 }
 
@@ -158,10 +160,9 @@ std::string format_eval(const EvalTable& table, const Style& style) {
       "{}{}, {} of each. {}\n", inputs_of(evaluated),
       table.left_out.empty() ? "" : fmt::format(" ({} left out)", table.left_out.size()),
       count_of(static_cast<uint64_t>(table.runs), "run"), describe_references(table));
+  const std::vector<MeasureRow> measures = shown_measures(table);
   std::vector<TextTable::Column> columns{{"method"}, {"M", true}};
-  for (const MeasureRow& measure : measure_table()) {
-    if (measure.is_shown) columns.push_back({measure.heading, true});
-  }
+  for (const MeasureRow& measure : measures) columns.push_back({measure.heading, true});
   columns.push_back({"time", true});
   TextTable::Layout layout;
   for (size_t first = 0, last = 0; first < table.rows.size(); first = last) {
@@ -171,9 +172,7 @@ std::string format_eval(const EvalTable& table, const Style& style) {
       const EvalRow& row = table.rows[last];
       if (row.inputs == 0) continue;
       std::vector<std::string> cells{row.configuration.name, std::to_string(row.particles)};
-      for (const MeasureRow& measure : measure_table()) {
-        if (measure.is_shown) cells.push_back(format_cell(row, measure.measure));
-      }
+      for (const MeasureRow& measure : measures) cells.push_back(format_cell(row, measure.measure));
       cells.push_back(format_time(row.seconds_per_input));
       piece.add(std::move(cells));
     }
