@@ -22,7 +22,8 @@ Configuration make(const MethodRow& row, Trigger trigger) {
     const bool resamples = trigger != Trigger::kNever;
     made.trigger = trigger;
     made.name = paper_name(row) + (resamples ? ":R" : "");
-    made.summary = fmt::format("{}: draws {} the lookahead, {}", row.name,
+    made.summary = fmt::format("{}: draws {} the lookahead, {}",
+                               row.method == Method::kImportance ? "importance sampling" : row.name,
                                row.looks_ahead() ? "with" : "without",
                                !resamples              ? "never resampled"
                                : row.needs_lookahead() ? "resampled by it if ESS < alpha M"
@@ -48,8 +49,8 @@ std::vector<Configuration> known_configurations() {
     if (row.selects == Selects::kDraws) all.push_back(make(row, Trigger::kEss));
   }
   // The floor first: what follows is read against it.
-  std::ranges::stable_partition(all,
-                                [](const Configuration& c) { return c.method == Method::kExact; });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Configuration& c) { return c.method == Method::kExact; });
   return all;
 }
 

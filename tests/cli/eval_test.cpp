@@ -73,7 +73,7 @@ TEST_CASE("eval's lists take names in any case and with blanks, and refuse typos
     const char *options, *message;
   };
   for (const Mistake& mistake :
-       {Mistake{"--methods PSR", "--methods: there is no 'PSR', did you mean PS:R?; there are "},
+       {Mistake{"--methods PS-R", "--methods: there is no 'PS-R', did you mean PS:R?; there are "},
         {"--methods PF,beem", "--methods: there is no 'beem', did you mean beam?"},
         {"--methods smoth", "--methods: there is no 'smoth', did you mean smooth?"},
         {"--methods viterbi", "--methods: there is no 'viterbi'; there are exact, "},

@@ -21,8 +21,9 @@ namespace scry::cli {
 namespace {
 
 struct EvalOptions {
-  std::string params, input, output, methods, particles = "8,32,128", format = "table",
-                                              precision = "float", scheme = scheme_names()[0];
+  std::string params, input, output, methods,
+      particles = "8,32,128", format = "table", precision = "float",
+      scheme = scheme_names()[static_cast<size_t>(SampleOptions().resampling)];
   InputFormatOption input_format;
   Experiment experiment;
   int limit = 0, max_taggings = 1 << 16, max_states = 1 << 20;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 namespace scry::cli {
 namespace {
@@ -147,8 +148,8 @@ std::string format_estimate(const Estimate& estimate) {
   if (std::isnan(value)) return "-";
   if (std::isinf(value)) return value > 0 ? "∞" : "-∞";
   if (std::isnan(error) || error < 5e-5) {
-    if (value != 0 && std::abs(value) < 1e-6) return value > 0 ? "<1e-6" : ">-1e-6";
-    return fmt::format("{:.4g}", value);
+    if (std::abs(value) < 5e-7) return "0";  // rounded, like all others
+    return fmt::format("{:.{}g}", value, std::abs(value) < 1e-4 ? 2 : 4);
   }
   const int decimals = decimals_for(error, 2);
   return fmt::format("{} ±{}", format_fixed(value, decimals), format_fixed(error, decimals));
@@ -164,19 +165,21 @@ std::string format_eval(const EvalTable& table, const Style& style) {
   std::vector<TextTable::Column> columns{{"method"}, {"M", true}};
   for (const MeasureRow& measure : measures) columns.push_back({measure.heading, true});
   columns.push_back({"time", true});
-  TextTable::Layout layout;
-  for (size_t first = 0, last = 0; first < table.rows.size(); first = last) {
-    TextTable piece(columns);
-    for (; last < table.rows.size() && table.rows[last].particles == table.rows[first].particles;
-         ++last) {
-      const EvalRow& row = table.rows[last];
-      if (row.inputs == 0) continue;
-      std::vector<std::string> cells{row.configuration.name, std::to_string(row.particles)};
-      for (const MeasureRow& measure : measures) cells.push_back(format_cell(row, measure.measure));
-      cells.push_back(format_time(row.seconds_per_input));
-      piece.add(std::move(cells));
-    }
-    if (!piece.empty()) text += "\n" + piece.str(style, "", layout);
+  TextTable rows(columns);
+  std::vector<int> particles{0};  // of each line; the first is that of headings
+  for (const EvalRow& row : table.rows) {
+    if (row.inputs == 0) continue;
+    std::vector<std::string> cells{row.configuration.name, std::to_string(row.particles)};
+    for (const MeasureRow& measure : measures) cells.push_back(format_cell(row, measure.measure));
+    cells.push_back(format_time(row.seconds_per_input));
+    rows.add(std::move(cells));
+    particles.push_back(row.particles);
+  }
+  std::istringstream lines(rows.empty() ? "" : rows.str(style, ""));
+  size_t i = 0;
+  for (std::string line; std::getline(lines, line); ++i) {
+    if (i == 0 || (i > 1 && particles[i] != particles[i - 1])) text += "\n";
+    text += line + "\n";
   }
   text += "\n" + legend(table, style);
   const std::string notes = describe_lookahead(table) + describe_failures(table);
