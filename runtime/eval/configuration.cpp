@@ -14,18 +14,21 @@ std::string paper_name(const MethodRow& row) {
   return row.name;
 }
 
-Configuration make(const MethodRow& row, Trigger trigger) {
-  Configuration made{row.name, row.summary, row.method, Trigger::kNever};
+Configuration make(const MethodRow& row, Trigger trigger = Trigger::kNever,
+                   Draws draws = Draws::kIndependent) {
+  Configuration made{.name = row.name, .summary = row.summary, .method = row.method};
   if (row.method == Method::kExact) {
     made.summary = "independent draws from p itself, or from its estimate: the floor";
   } else if (row.selects == Selects::kDraws) {
-    const bool resamples = trigger != Trigger::kNever;
+    const bool resamples = trigger != Trigger::kNever, is_spread = draws == Draws::kArithmetic;
     made.trigger = trigger;
-    made.name = paper_name(row) + (resamples ? ":R" : "");
+    made.draws = draws;
+    made.name = paper_name(row) + (resamples ? ":R" : is_spread ? ":A" : "");
     made.summary = fmt::format("{}: draws {} the lookahead, {}",
                                row.method == Method::kImportance ? "importance sampling" : row.name,
                                row.looks_ahead() ? "with" : "without",
-                               !resamples              ? "never resampled"
+                               is_spread               ? "evenly spread (arithmetic)"
+                               : !resamples            ? "never resampled"
                                : row.needs_lookahead() ? "resampled by it if ESS < alpha M"
                                                        : "resampled by scores if ESS < alpha M");
   } else if (has_variants(row.name) && row.needs_lookahead()) {
@@ -45,8 +48,10 @@ std::vector<Configuration> known_configurations() {
   std::vector<Configuration> all;
   for (const MethodRow& row : method_table()) {
     if (!row.is_offered || !row.finds_ensembles()) continue;
-    all.push_back(make(row, Trigger::kNever));
-    if (row.selects == Selects::kDraws) all.push_back(make(row, Trigger::kEss));
+    all.push_back(make(row));
+    if (row.selects != Selects::kDraws) continue;
+    all.push_back(make(row, Trigger::kEss));
+    all.push_back(make(row, Trigger::kNever, Draws::kArithmetic));
   }
   // The floor first: what follows is read against it.
   std::stable_partition(all.begin(), all.end(),
@@ -55,6 +60,20 @@ std::vector<Configuration> known_configurations() {
 }
 
 std::optional<Configuration> find_configuration(std::string_view name) {
+  constexpr std::string_view kByScore = "+score";
+  if (name.size() > kByScore.size() &&
+      equal_words(name.substr(name.size() - kByScore.size()), kByScore)) {
+    std::optional<Configuration> found =
+        find_configuration(name.substr(0, name.size() - kByScore.size()));
+    // Beams are weighted so by themselves.
+    if (!found || found->weights == Weights::kScore ||
+        row_of(found->method).selects == Selects::kBest)
+      return std::nullopt;
+    found->weights = Weights::kScore;
+    found->name += kByScore;
+    found->summary += "; taggings weighted by exp G_T";
+    return found;
+  }
   for (Configuration& known : known_configurations()) {
     if (equal_words(known.name, name)) return std::move(known);
   }
@@ -68,7 +87,8 @@ std::optional<Configuration> find_configuration(std::string_view name) {
 std::vector<Configuration> default_configurations(bool has_lookahead) {
   std::vector<Configuration> chosen = known_configurations();
   std::erase_if(chosen, [&](const Configuration& c) {
-    return c.method == Method::kImportance ||
+    // Importance sampling without resampling is smoothing, or filtering, again.
+    return c.method == Method::kImportance || c.draws == Draws::kArithmetic ||
            (!has_lookahead && row_of(c.method).needs_lookahead());
   });
   return chosen;

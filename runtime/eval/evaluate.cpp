@@ -44,7 +44,9 @@ RunNumbers measure(const Ensemble& p_hat, const Cell& cell, const Reference& ref
   if (method.log_z != LogZ::kLowerBound) numbers.ess_share = p_hat.ess() / cell.row.particles;
   numbers.taggings = static_cast<double>(std::ranges::count_if(
       p_hat.log_weights, [](double log_weight) { return log_weight > -INFINITY; }));
-  if (method.selects == Selects::kDraws && cell.row.configuration.trigger == Trigger::kNever)
+  const Configuration& how = cell.row.configuration;
+  if (method.selects == Selects::kDraws && how.trigger == Trigger::kNever &&
+      how.weights == Weights::kSampler)
     numbers.proposal_excess = proposal_kl(p_hat, 0);
   return numbers;
 }
@@ -210,7 +212,8 @@ class Evaluation {
     for (Cell& cell : cells_) {
       if (!cell.is_exact()) continue;
       for (int run = 0; run < cell.row.runs; ++run) {
-        const Ensemble drawn = posterior.draw(cell.row.particles, seed_of(run));
+        Ensemble drawn = posterior.draw(cell.row.particles, seed_of(run));
+        if (cell.row.configuration.weights == Weights::kScore) weigh_by_score(drawn);
         cell.numbers[i][static_cast<size_t>(run)] =
             measure(drawn, cell, reference, program_.num_tags());
       }
@@ -225,6 +228,8 @@ class Evaluation {
     SampleOptions options = experiment_.sampling;
     options.method = row.configuration.method;
     options.trigger = row.configuration.trigger;
+    options.draws = row.configuration.draws;
+    options.weights = row.configuration.weights;
     options.particles = row.particles;
     options.seed = seed_of(run);
     options.first_sequence = static_cast<int64_t>(first);
@@ -279,6 +284,8 @@ class Evaluation {
         for_each_stretch(part.size(), has_pool, [&](size_t begin, size_t count) {
           SampleOptions options = options_of(cell->row, run, first + begin);
           options.trigger = Trigger::kAuto;
+          options.draws = Draws::kIndependent;
+          options.weights = Weights::kSampler;
           const std::vector<Outcome> extra =
               sample_extra(sampler_, part.subspan(begin, count), options);
           for (size_t i = 0; i < count; ++i) {
@@ -296,7 +303,7 @@ class Evaluation {
       return;
     }
     double log_z = reference.log_z, bound = reference.log_z;
-    if (pool != nullptr) {
+    if (pool != nullptr && !reference.is_exact()) {
       bound = pool->log_z(experiment_.sampling.temperature);  // −∞ if nothing was found
       if (bound == -INFINITY) bound = NAN;
       if (reference.kind == Reference::Kind::kEstimated && bound > log_z) {

@@ -16,9 +16,9 @@ struct Experiment {
   std::vector<Configuration> configurations = {};  ///< none: default_configurations
   std::vector<int> particles = {8, 32, 128};       ///< M, or the beam's width
   int runs = 10;                                   ///< of each, where the seed decides
-  /// What all of them have in common: seed, temperature, scheme of resampling, α, threads, batch,
-  /// memory. Run r has the seed derive_seed(seed, r), whatever else is compared. Its method,
-  /// particles, trigger, max_rows, first_sequence and progress are not used.
+  /// What all of them have in common: seed, temperature, scheme and place of resampling, α,
+  /// threads, batch, memory. Run r has the seed derive_seed(seed, r), whatever else is compared.
+  /// What configurations and `particles` say, max_rows, first_sequence and progress are not used.
   SampleOptions sampling = {};
   int64_t max_taggings = int64_t{1} << 16;  ///< enumerated for an exact reference, at most
   int64_t max_states = int64_t{1} << 20;    ///< of all steps, where states are finite; likewise

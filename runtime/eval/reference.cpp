@@ -74,16 +74,24 @@ std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs,
   return references;
 }
 
+/// What configurations may vary is as by default here.
+SampleOptions ReferenceMaker::options_for(int64_t first, int64_t memory) const {
+  const SampleOptions& given = experiment_.sampling;
+  return {.temperature = given.temperature,
+          .seed = given.seed,
+          .error_bar = false,
+          .threads = given.threads,
+          .batch = given.batch,
+          .first_sequence = first,
+          .memory = memory};
+}
+
 /// False if the memory was too little.
 bool ReferenceMaker::make_exact(Tools& tools, const SampleInput& input, int64_t sequence,
                                 int64_t memory, size_t i, const AtPosterior& at_posterior,
                                 Reference& reference) {
   const Program& program = sampler_.program();
-  SampleOptions options = experiment_.sampling;
-  options.first_sequence = sequence;
-  options.memory = memory;
-  options.progress = {};
-  options.error_bar = false;
+  SampleOptions options = options_for(sequence, memory);
   try {
     const EndedInputs ended(program.task, std::span(&input, 1));
     check_input(program, ended.front(), sequence);
@@ -117,14 +125,8 @@ bool ReferenceMaker::make_exact(Tools& tools, const SampleInput& input, int64_t 
   return true;
 }
 
-const MethodRow& ReferenceMaker::large_set() const {
-  const bool ahead = sampler_.program().has_proposal();
-  const MethodRow* row = find_method("discrete", ahead ? Weighs::kLookahead : Weighs::kScore);
-  return row != nullptr ? *row : row_of(default_method(ahead));
-}
-
 std::string ReferenceMaker::describe_large_set() const {
-  return fmt::format("two runs of {} with M = {}", large_set().name,
+  return fmt::format("two runs of {} with M = {}", row_of(Method::kDiscrete).name,
                      experiment_.reference_particles);
 }
 
@@ -134,13 +136,9 @@ void ReferenceMaker::estimate(std::span<const SampleInput> inputs, int64_t first
                               std::span<const std::unique_ptr<ParticlePool>> pools,
                               std::span<Reference> references, size_t begin,
                               const AtPosterior& at_posterior) {
-  SampleOptions options = experiment_.sampling;
-  options.method = large_set().method;
-  options.trigger = Trigger::kAuto;
+  SampleOptions options = options_for(first, experiment_.sampling.memory);
+  options.method = sampler_.program().has_proposal() ? Method::kDiscreteAhead : Method::kDiscrete;
   options.particles = experiment_.reference_particles;
-  options.first_sequence = first;
-  options.progress = {};
-  options.error_bar = false;
   std::vector<Outcome> halves[2];
   for (uint32_t half = 0; half < 2; ++half) {  // seeds that no run has
     options.seed = derive_seed(experiment_.sampling.seed, UINT32_MAX - 1 - half);
@@ -160,9 +158,10 @@ void ReferenceMaker::estimate(std::span<const SampleInput> inputs, int64_t first
     }
     if (found.size() < 2 || !reference.trouble.empty()) continue;
     const double difference = found[1].log_z - found[0].log_z;
+    const bool is_whole = found[0].certainty == Certainty::kExact;
     const std::unique_ptr<Posterior> both =
         enumerated_posterior(pool_runs(found), sampler_.program().num_tags());
-    reference.kind = Reference::Kind::kEstimated;
+    reference.kind = is_whole ? Reference::Kind::kEnumerated : Reference::Kind::kEstimated;
     reference.log_z = both->log_z();
     reference.log_z_error = std::abs(difference) / 2;
     reference.marginals = flattened(both->tag_marginals());

@@ -21,7 +21,7 @@ struct Reference {
   double log_z = NAN;             ///< exact, or an estimate
   double log_z_error = NAN;       ///< of an estimate: half the difference of two
   std::vector<double> marginals;  ///< p(y_t = tag | x), [T][|Y|]; or those of the large set
-  std::optional<Calibration> calibration;  ///< where it was enumerated
+  std::optional<Calibration> calibration;  ///< where all prefixes were enumerated
   std::string trouble;                     ///< why the input is left out; else empty
 
   bool is_exact() const { return kind == Kind::kEnumerated || kind == Kind::kFinite; }
@@ -54,7 +54,7 @@ class ReferenceMaker {
   void estimate(std::span<const SampleInput> inputs, int64_t first,
                 std::span<const std::unique_ptr<ParticlePool>> pools,
                 std::span<Reference> references, size_t begin, const AtPosterior& at_posterior);
-  const MethodRow& large_set() const;
+  SampleOptions options_for(int64_t first, int64_t memory) const;
 
   Sampler& sampler_;
   const Experiment& experiment_;

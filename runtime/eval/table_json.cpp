@@ -16,6 +16,8 @@ Json row_json(const EvalRow& row) {
   Json json{{"configuration", row.configuration.name},
             {"method", row_of(row.configuration.method).name},
             {"resampled", trigger_names()[static_cast<size_t>(row.configuration.trigger)]},
+            {"draws", draws_names()[static_cast<size_t>(row.configuration.draws)]},
+            {"weights", weights_names()[static_cast<size_t>(row.configuration.weights)]},
             {"particles", row.particles},
             {"runs", row.runs},
             {"inputs", row.inputs},

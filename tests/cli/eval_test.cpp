@@ -64,10 +64,10 @@ TEST_CASE("eval's lists take names in any case and with blanks, and refuse typos
   REQUIRE(result.exit_code == 0);
   const std::vector<std::string> lines = lines_of(result.out);
   REQUIRE(lines.size() == 7);
-  CHECK(lines[0].starts_with("configuration,method,resampled,particles,"));
-  CHECK(lines[1].starts_with("PF,filter,never,2,"));
-  CHECK(lines[2].starts_with("beam,beam,never,2,"));
-  CHECK(lines[6].starts_with("PF:R,filter,ess,3,"));
+  CHECK(lines[0].starts_with("configuration,method,resampled,draws,weights,particles,"));
+  CHECK(lines[1].starts_with("PF,filter,never,independent,sampler,2,"));
+  CHECK(lines[2].starts_with("beam,beam,never,independent,sampler,2,"));
+  CHECK(lines[6].starts_with("PF:R,filter,ess,independent,sampler,3,"));
 
   struct Mistake {
     const char *options, *message;
@@ -113,7 +113,7 @@ TEST_CASE("what eval only estimates, it marks") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2 3 1 2 3 1 1\n3 1\n");
   const auto result = box.program(
-      kHmm + "--max-rows 4 --max-states 0 --reference 256 --methods exact,PF,beam -M 4 --runs 2");
+      kHmm + "--max-rows 4 --max-states 0 --reference 64 --methods exact,PF,beam -M 4 --runs 2");
   INFO(result.out);
   CHECK(result.exit_code == 0);
   CHECK(result.out.find("exact for 1 input by enumeration, estimated for 1 input by two runs of") !=

@@ -82,7 +82,9 @@ TEST_CASE("eval finds exact lookaheads calibrated, and smoothing by them without
       const Inputs inputs(program.task, {1, 4, 7});
       const EvalTable table =
           evaluate(program, parameters, inputs.all,
-                   {.configurations = named({"PF", "PS", "PS:R"}), .particles = {1, 8}, .runs = 3});
+                   {.configurations = named({"PF", "PS", "PS:R", "PS:A", "discrete+lookahead"}),
+                    .particles = {1, 8},
+                    .runs = 3});
       const double tolerance = precision == Precision::kDouble ? 1e-9 : 1e-4;
       CHECK(table.lookahead.deviation.value <= tolerance);
       CHECK(table.lookahead.blind_deviation.value > 10 * tolerance);
@@ -108,7 +110,9 @@ TEST_CASE("eval's calibration and KL(q‖p) are those of enumerated neural model
     const std::vector<int> x = random_input(program.task, 4, 21);
     const EvalTable table = evaluate(
         program, parameters, std::vector<SampleInput>{x},
-        {.configurations = named({"PS", "PF:R", "exact"}), .particles = {4}, .runs = 3'000});
+        {.configurations = named({"PS", "PF:R", "discrete", "discrete+lookahead", "exact"}),
+         .particles = {4},
+         .runs = 3'000});
     CHECK(table.num_enumerated == 1);
     CHECK(std::pow(table.lookahead.deviation.value, 2) ==
           Approx(calibration_variance(program, parameters, x)).epsilon(1e-6));

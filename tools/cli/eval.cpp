@@ -21,9 +21,10 @@ namespace scry::cli {
 namespace {
 
 struct EvalOptions {
-  std::string params, input, output, methods,
-      particles = "8,32,128", format = "table", precision = "float",
-      scheme = scheme_names()[static_cast<size_t>(SampleOptions().resampling)];
+  std::string params, input, output, methods, particles = "8,32,128";
+  std::string format = "table", precision = "float";
+  std::string scheme = name_of(scheme_names(), SampleOptions().resampling);
+  std::string resample_at = name_of(resample_at_names(), SampleOptions().resample_at);
   InputFormatOption input_format;
   Experiment experiment;
   int limit = 0, max_taggings = 1 << 16, max_states = 1 << 20;
@@ -85,11 +86,14 @@ std::vector<int> parse_particles(const std::string& list) {
 }
 
 std::string methods_help() {
-  std::string help = "What to compare, separated by commas; all but is and is:R unless given:";
+  std::vector<std::string> by_default;
+  for (const Configuration& c : default_configurations(true)) by_default.push_back(c.name);
+  std::string help = fmt::format("What to compare, separated by commas; unless given, {}:",
+                                 fmt::join(by_default, ","));
   for (const Configuration& known : known_configurations())
-    help += fmt::format("\n{:18} {}", known.name, known.summary);
-  help += "\nA name of sample's --method, such as filter, is what that does by default.";
-  return help;
+    help += fmt::format("\n{:19} {}", known.name, known.summary);
+  help += fmt::format("\n{:19} {}", "NAME+score", "its taggings, weighted by exp G_T");
+  return help + "\nThe name of a --method of sample, such as filter, is what that does by default.";
 }
 
 /// The lines that can be evaluated; tells of the others.
@@ -113,6 +117,7 @@ int run_eval(EvalOptions options, const Bundle& bundle) {
   experiment.max_taggings = options.max_taggings;
   experiment.max_states = options.max_states;
   experiment.sampling.resampling = named<Resampling>(scheme_names(), options.scheme);
+  experiment.sampling.resample_at = named<ResampleAt>(resample_at_names(), options.resample_at);
   const Program program = compile(
       bundle, {.precision = options.precision == "double" ? Precision::kDouble : Precision::kFloat,
                .gradients = false});
@@ -172,6 +177,9 @@ Action declare_eval(CLI::App& app) {
              "A table for people, or numbers with all their digits");
   add_choice(app, "--scheme", options->scheme, {scheme_names().begin(), scheme_names().end()},
              "Of resampling");
+  add_choice(app, "--resample-at", options->resample_at,
+             {resample_at_names().begin(), resample_at_names().end()},
+             "Before y_t is drawn, as its weight does not depend on it; or after");
   add_number(
       app, "--alpha", sampling.alpha, "between 0 and 1", [](double x) { return x >= 0 && x <= 1; },
       "Resample if ESS < alpha M");

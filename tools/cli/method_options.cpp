@@ -15,6 +15,7 @@ namespace {
 using Serves = bool (*)(const MethodRow&);
 
 bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
+bool is_variant(const MethodRow& row) { return has_variants(row.name); }
 bool is_limited(const MethodRow& row) {
   return row.make == nullptr || row.selects == Selects::kAll;
 }
@@ -30,7 +31,13 @@ constexpr std::array kUses{
     OptionUse{"--resample", resamples},
     OptionUse{"--scheme", resamples},
     OptionUse{"--alpha", resamples},
-    OptionUse{"--beam-by", [](const MethodRow& row) { return has_variants(row.name); }},
+    OptionUse{"--resample-at", [](const MethodRow& row) { return row.weighs_before_draw(); }},
+    OptionUse{"--draws", resamples},
+    OptionUse{"--weights",
+              [](const MethodRow& row) {
+                return row.finds_ensembles() && row.selects != Selects::kBest;
+              }},
+    OptionUse{"--rank-by", is_variant},
     OptionUse{"--temperature", kEnsembles},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top", kEnsembles},
@@ -80,11 +87,18 @@ std::string max_rows_help() {
   return fmt::format("Limit of {}: rows in memory", names_of(is_limited));
 }
 
-const MethodRow& chosen_method(const std::string& name, const std::string& beam_by,
+std::string rank_by_help() {
+  return fmt::format("What {} compare prefixes by: G_t, or G_t + C_t; that if there is a lookahead",
+                     names_of(is_variant));
+}
+
+const MethodRow& chosen_method(const std::string& name, const std::string& rank_by,
                                bool has_lookahead) {
   if (name.empty()) return row_of(default_method(has_lookahead));
   if (!has_variants(name)) return *find_method(name);
-  return *find_method(name, named<Weighs>(weighs_names(), beam_by));
+  if (rank_by.empty())
+    return *find_method(name, has_lookahead ? Weighs::kLookahead : Weighs::kScore);
+  return *find_method(name, named<Weighs>(weighs_names(), rank_by));
 }
 
 void check_method_options(const CLI::App& app, const std::string& method) {
@@ -99,12 +113,16 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   if (given("--seed") && given("--params") && !row.is_random)
     refuse("--seed", "--method " + method, "nothing is drawn, and the parameters are given");
   const std::string resample = value_of(app, "--resample");
-  const bool never = resample == "never" || (resample.empty() && row.trigger == Trigger::kNever);
-  for (const char* option : {"--scheme", "--alpha"}) {
-    if (given(option) && never)
-      refuse(option, resample.empty() ? "--method " + method : "--resample never",
-             resample.empty() ? "it does not resample unless --resample says so"
-                              : "nothing is resampled");
+  const bool arithmetic = value_of(app, "--draws") == "arithmetic";
+  if (arithmetic && !resample.empty() && resample != "never")
+    refuse("--draws", "--resample " + resample, "arithmetic draws cannot be resampled");
+  const bool never =
+      resample == "never" || arithmetic || (resample.empty() && row.trigger == Trigger::kNever);
+  for (const char* option : {"--scheme", "--alpha", "--resample-at"}) {
+    if (!given(option) || !never) continue;
+    if (!resample.empty()) refuse(option, "--resample never", "nothing is resampled");
+    if (arithmetic) refuse(option, "--draws arithmetic", "nothing is resampled");
+    refuse(option, "--method " + method, "it does not resample unless --resample says so");
   }
   if (given("--alpha") && resample == "always")
     refuse("--alpha", "--resample always", "it is for --resample ess");

@@ -27,7 +27,10 @@ constexpr size_t kShownErrors = 20;
 
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
-  std::string scheme = scheme_names()[0], resample, beam_by = weighs_names()[0];
+  std::string scheme = name_of(scheme_names(), SampleOptions().resampling),
+              resample_at = name_of(resample_at_names(), SampleOptions().resample_at),
+              draws = name_of(draws_names(), SampleOptions().draws),
+              weights = name_of(weights_names(), SampleOptions().weights), resample, rank_by;
   InputFormatOption input_format;
   SampleOptions sampling;
   int runs = 1, top = -1;
@@ -44,7 +47,7 @@ class SampleCommand {
                                                                              : Precision::kFloat,
                                   .gradients = false})),
         parameters_(parameters_of(program_, options.params, options.sampling.seed)),
-        method_(chosen_method(options.method, options.beam_by, program_.has_proposal())),
+        method_(chosen_method(options.method, options.rank_by, program_.has_proposal())),
         sampler_(program_, parameters_, options.sampling.threads) {
     SampleOptions& sampling = options_.sampling;
     if (method_.make != nullptr) sampling.method = method_.method;
@@ -53,7 +56,10 @@ class SampleCommand {
                         : method_.method == Method::kAstar ? SearchOptions().max_rows
                                                            : int64_t{1} << 20;
     sampling.resampling = named<Resampling>(scheme_names(), options_.scheme);
+    sampling.resample_at = named<ResampleAt>(resample_at_names(), options_.resample_at);
     sampling.trigger = named<Trigger>(trigger_names(), options_.resample);
+    sampling.draws = named<Draws>(draws_names(), options_.draws);
+    sampling.weights = named<Weights>(weights_names(), options_.weights);
   }
 
   int run() {
@@ -152,7 +158,14 @@ class SampleCommand {
   }
 
   std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) {
-    if (method_.make == nullptr) return exact(program_, parameters_, inputs, options_.sampling);
+    if (method_.make == nullptr) {
+      std::vector<Outcome> outcomes = exact(program_, parameters_, inputs, options_.sampling);
+      for (Outcome& outcome : outcomes) {
+        if (options_.sampling.weights == Weights::kScore && !outcome.error)
+          weigh_by_score(outcome.ensemble);
+      }
+      return outcomes;
+    }
     return options_.runs > 1 ? sampler_.sample_runs(inputs, options_.sampling, options_.runs)
                              : sampler_.sample(inputs, options_.sampling);
   }
@@ -237,8 +250,15 @@ Action declare_sample(CLI::App& app) {
                    ->capture_default_str()
                    ->type_name("X"),
                "between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
-  add_choice(app, "--beam-by", options->beam_by, strings(weighs_names()),
-             "A beam keeps the best by G_t, or by G_t + C_t");
+  add_choice(app, "--resample-at", options->resample_at, strings(resample_at_names()),
+             "Before y_t is drawn, as its weight does not depend on it; or after");
+  add_choice(app, "--draws", options->draws, strings(draws_names()),
+             "Of each particle by itself; or evenly spread over q, where nothing is resampled");
+  add_choice(app, "--weights", options->weights, strings(weights_names()),
+             "Of the taggings found: as the method weighs them, or by exp G_T, which is nearer to "
+             "p where few matter, and spoils marginals elsewhere");
+  add_choice(app, "--rank-by,--beam-by", options->rank_by, strings(weighs_names()), rank_by_help())
+      ->default_str("");
   check_number(
       app.add_option("--temperature", sampling.temperature, "Sample from exp(G_T / temperature)")
           ->capture_default_str()

@@ -143,7 +143,11 @@ void SampleTotals::add(const SampleResult& result) {
   const Ensemble& ensemble = *result.ensemble;
   if (ensemble.info.particles > 0 && ensemble.certainty != Certainty::kExact) {
     ++num_samples;
-    if (ensemble.certainty != Certainty::kEstimate) ++num_doubtful;
+    if (ensemble.certainty == Certainty::kUnknown) {
+      ++num_without;
+    } else if (ensemble.certainty != Certainty::kEstimate) {
+      ++num_doubtful;
+    }
   }
   const double width = std::max(ensemble.info.particles, ensemble.info.beam_width);
   num_rows += ensemble.num_rows();
@@ -181,6 +185,10 @@ std::string format_totals(const SampleTotals& totals, double seconds, int thread
   if (totals.num_doubtful > 0) {
     line("error bars",
          fmt::format("{} of {} cannot be trusted", totals.num_doubtful, totals.num_samples));
+  }
+  if (totals.num_without > 0) {
+    line("error bars",
+         fmt::format("none for {} of {}: use --runs", totals.num_without, totals.num_samples));
   }
   line("time", fmt::format("{:.3f} s on {}, {} sequences/s", seconds,
                            count_of(static_cast<uint64_t>(threads), "thread"),

@@ -39,6 +39,9 @@ TEST_CASE("the paper's names are filtering and smoothing, resampled if :R says s
                              {"IS:R", Method::kImportance, Trigger::kEss},
                              {"BEAM", Method::kBeam, Trigger::kNever},
                              {"beam+lookahead", Method::kBeamAhead, Trigger::kNever},
+                             {"discrete", Method::kDiscrete, Trigger::kNever},
+                             {"Discrete+Lookahead", Method::kDiscreteAhead, Trigger::kNever},
+                             {"PS:A", Method::kSmooth, Trigger::kNever},
                              {"exact", Method::kExact, Trigger::kNever}}) {
     INFO(named.name);
     const std::optional<Configuration> found = find_configuration(named.name);
@@ -46,8 +49,24 @@ TEST_CASE("the paper's names are filtering and smoothing, resampled if :R says s
     CHECK(found->method == named.method);
     CHECK(found->trigger == named.trigger);
   }
-  for (const char* unknown : {"", "P", "PFR", "beam:R", "viterbi", "enumerate", "filter:R"})
+  for (const char* unknown : {"", "P", "PFR", "beam:R", "discrete:R", "viterbi", "enumerate",
+                              "filter:R", "+score", "beam+score", "PS+score+score"})
     CHECK(!find_configuration(unknown));
+}
+
+TEST_CASE("draws may be arithmetic, and taggings weighted by their scores") {
+  CHECK(find_configuration("PF:A")->draws == Draws::kArithmetic);
+  CHECK(find_configuration("PF")->draws == Draws::kIndependent);
+  CHECK(find_configuration("PF")->weights == Weights::kSampler);
+  for (const char* name : {"PF", "PS:R", "PS:A", "discrete+lookahead", "exact"}) {
+    const std::optional<Configuration> found = find_configuration(std::string(name) + "+Score");
+    REQUIRE(found);
+    CHECK(found->name == std::string(name) + "+score");
+    CHECK(found->weights == Weights::kScore);
+    CHECK(found->method == find_configuration(name)->method);
+    CHECK(found->trigger == find_configuration(name)->trigger);
+    CHECK(found->draws == find_configuration(name)->draws);
+  }
 }
 
 TEST_CASE("a method's own name is what it does by default") {

@@ -84,7 +84,8 @@ TEST_CASE("every measure is that of its definition, over inputs and runs") {
   const std::vector<SampleInput> inputs{kX, kShort};
   const int runs = 3, particles = 5;
   const EvalTable table = run(hmm, inputs,
-                              {.configurations = named({"PS", "PF:R", "beam"}),
+                              {.configurations = named({"PS", "PF:R", "beam", "discrete", "PS:A",
+                                                        "discrete+lookahead+score", "PF+score"}),
                                .particles = {particles},
                                .runs = runs,
                                .sampling = {.seed = 11}});
@@ -107,12 +108,14 @@ TEST_CASE("every measure is that of its definition, over inputs and runs") {
                                   {.method = row.configuration.method,
                                    .particles = particles,
                                    .trigger = row.configuration.trigger,
+                                   .draws = row.configuration.draws,
+                                   .weights = row.configuration.weights,
                                    .seed = derive_seed(11, static_cast<uint32_t>(r)),
                                    .first_sequence = static_cast<int64_t>(i)});
         for (size_t k = 0; k < e.size(); ++k) {
           const double p = truth.p.at(ints(e.sequence(k)));
           kl += e.probability(k) * std::log2(e.probability(k) / p) / n;
-          if (!is_beam)
+          if (e.has_counts())
             proposal += e.count(k) / double{particles} * (truth.log_z - e.particle_log_weight(k)) /
                         std::log(2) / n;
         }
@@ -143,7 +146,7 @@ TEST_CASE("every measure is that of its definition, over inputs and runs") {
       CHECK(row[Measure::kDeviation].value == Approx(std::sqrt(variance)));
       CHECK(row[Measure::kEss].value == Approx(ess));
     }
-    if (row.configuration.name == "PS") {
+    if (row.configuration.name == "PS" || row.configuration.name == "PS:A") {
       CHECK(row[Measure::kProposalKl].value == Approx(proposal));
     } else {
       CHECK(std::isnan(row[Measure::kProposalKl].value));
@@ -156,18 +159,21 @@ TEST_CASE("with an exact lookahead smoothing has no spread, and its proposal no 
   const ScoredHmm hmm = exact_hmm(5);
   const EvalTable table =
       run(hmm, {kX, kShort, kOne},
-          {.configurations = named({"PS", "PS:R", "PF"}), .particles = {1, 8}, .runs = 4});
+          {.configurations = named({"PS", "PS:R", "PS:A", "discrete+lookahead", "PF", "discrete"}),
+           .particles = {1, 8},
+           .runs = 4});
   for (int particles : {1, 8}) {
-    for (const char* name : {"PS", "PS:R"}) {
+    for (const char* name : {"PS", "PS:R", "PS:A", "discrete+lookahead"}) {
       const EvalRow& row = row_of(table, name, particles);
       CHECK(row[Measure::kDeviation].value < 1e-12);
       CHECK(std::abs(row[Measure::kBias].value) < 1e-12);
       CHECK(row[Measure::kRmse].value < 1e-12);
       CHECK(row[Measure::kRatio].value == Approx(1).epsilon(1e-12));
-      CHECK(row[Measure::kEss].value == Approx(1));
+      if (std::string(name).starts_with("PS")) CHECK(row[Measure::kEss].value == Approx(1));
     }
     CHECK(std::abs(row_of(table, "PS", particles)[Measure::kProposalKl].value) < 1e-12);
-    CHECK(row_of(table, "PF", particles)[Measure::kDeviation].value > 1e-3);
+    for (const char* name : {"PF", "discrete"})
+      CHECK(row_of(table, name, particles)[Measure::kDeviation].value > 1e-3);
   }
   CHECK(table.lookahead.inputs == 2);  // not of one step
   CHECK(table.lookahead.deviation.value < 1e-12);
@@ -217,11 +223,13 @@ TEST_CASE("Z is estimated without bias, as the ratio shows over many runs") {
   ScoredHmm hmm(7);
   hmm.set_trans(1, 0, -INFINITY);  // particles may die
   hmm.set_emit(1, 1, -INFINITY);
-  const EvalTable table = run(hmm, {kX, kShort},
-                              {.configurations = named({"is", "PF", "PF:R", "PS:R"}),
-                               .particles = {2},
-                               .runs = 10'000,
-                               .sampling = {.threads = 1}});
+  const EvalTable table =
+      run(hmm, {kX, kShort},
+          {.configurations =
+               named({"is", "PF", "PF:R", "PF:A", "PS:R", "discrete", "discrete+lookahead"}),
+           .particles = {2},
+           .runs = 10'000,
+           .sampling = {.threads = 1}});
   for (const EvalRow& row : table.rows) {
     INFO(row.configuration.name);
     CHECK(std::abs(row[Measure::kRatio].value - 1) < 4 * row[Measure::kRatio].error);
@@ -255,19 +263,24 @@ TEST_CASE("exact references are one, by enumeration or over finite states") {
 
 TEST_CASE("what is not known exactly is called an estimate, and offset divergences are bounds") {
   const ScoredHmm hmm(9);
-  const std::vector<SampleInput> inputs{kX, kShort};
-  Experiment experiment{
-      .configurations = named({"exact", "PF", "PS", "beam"}), .particles = {2, 4}, .runs = 3};
+  const std::vector<int> x = random_symbols(kHmmSymbols, 12, 3),
+                         y = random_symbols(kHmmSymbols, 11, 4);
+  const std::vector<SampleInput> inputs{x, y};
+  Experiment experiment{.configurations = named({"exact", "PF", "PS", "discrete", "beam"}),
+                        .particles = {2, 4},
+                        .runs = 3};
   const EvalTable exact = run(hmm, inputs, experiment);
-  experiment.max_taggings = 0;
-  experiment.max_states = 0;
-  experiment.reference_particles = 1 << 14;
-  const EvalTable estimated = run(hmm, inputs, experiment);
-  CHECK(estimated.num_estimated == 2);
-  CHECK(!estimated.estimated_by.empty());
-  CHECK(estimated.reference_error.value < 0.05);
   CHECK(exact.estimated_by.empty());
   CHECK(std::isnan(exact.reference_error.value));
+  experiment.max_taggings = 0;
+  experiment.max_states = 0;
+  experiment.reference_particles = 1024;  // of 4096 and 2048 taggings
+  const EvalTable estimated = run(hmm, inputs, experiment);
+  CHECK(estimated.num_estimated == 2);
+  CHECK(estimated.estimated_by == "two runs of discrete with M = 1024");
+  CHECK(estimated.reference_error.value > 0);
+  CHECK(estimated.reference_error.value < 0.02);
+  CHECK(estimated.lookahead.inputs == 0);
   for (const EvalRow& row : estimated.rows) {
     INFO(row.configuration.name << ", M = " << row.particles);
     CHECK(row.inputs == 2);
@@ -279,12 +292,31 @@ TEST_CASE("what is not known exactly is called an estimate, and offset divergenc
       CHECK(std::isnan(row[Measure::kBias].value));
       continue;
     }
-    // The 64 and 4 taggings are all in sets of 2^14.
-    CHECK(row[Measure::kOffsetKl].value == Approx(right[Measure::kKl].value));
+    CHECK(row[Measure::kOffsetKl].value < right[Measure::kKl].value);
     CHECK(row[Measure::kKl].value >= row[Measure::kOffsetKl].value);
     CHECK(row[Measure::kKl].value == Approx(right[Measure::kKl].value).margin(0.05));
-    CHECK(row[Measure::kMarginals].value == Approx(right[Measure::kMarginals].value).margin(0.05));
+    CHECK(row[Measure::kMarginals].value == Approx(right[Measure::kMarginals].value).margin(0.1));
     CHECK(row[Measure::kBias].value == Approx(right[Measure::kBias].value).margin(0.05));
+  }
+}
+
+TEST_CASE("a large set that never had to leave out a prefix is p itself") {
+  const ScoredHmm hmm(9);
+  Experiment experiment{
+      .configurations = named({"PF", "discrete+lookahead", "exact"}), .particles = {3}, .runs = 4};
+  const EvalTable enumerated = run(hmm, {kX, kShort}, experiment);
+  experiment.max_taggings = experiment.max_states = 0;
+  experiment.reference_particles = 64;
+  const EvalTable whole = run(hmm, {kX, kShort}, experiment);
+  CHECK(whole.num_enumerated == 2);
+  CHECK(whole.num_estimated == 0);
+  for (size_t r = 0; r < whole.rows.size(); ++r) {
+    CHECK(whole.rows[r].exact_references == 2);
+    CHECK(whole.rows[r][Measure::kKl].value ==
+          Approx(enumerated.rows[r][Measure::kKl].value).epsilon(1e-9));
+    CHECK(whole.rows[r][Measure::kMarginals].value ==
+          Approx(enumerated.rows[r][Measure::kMarginals].value).epsilon(1e-9));
+    CHECK(whole.rows[r][Measure::kOffsetKl].value == whole.rows[r][Measure::kKl].value);
   }
 }
 
