@@ -214,6 +214,15 @@ int64_t Lattice::num_rows() const {
   return total;
 }
 
+void check_finite_states(const Program& program) {
+  for (const Component& c : program.state) {
+    if (c.type.is_int()) continue;
+    throw Error(
+        fmt::format("the model's states are not finite: '{}' is {}; search best-first, or sample",
+                    c.name, to_string(c.type)));
+  }
+}
+
 Lattice build_lattice(const Program& program, const Parameters& parameters,
                       const SampleInput& input, int64_t sequence, int64_t max_rows,
                       int64_t memory) {

@@ -34,6 +34,9 @@ struct Lattice {
   int64_t num_rows() const;        ///< of all steps
 };
 
+/// Throws Error if equal states of the program cannot be told: not all of them are integers.
+void check_finite_states(const Program& program);
+
 /// Of a checked input (check_input.h) and a program with finite states. Throws SamplingError:
 /// kNotANumber, kNoMass, kTooManyRows if there are more than `max_rows` in all, or kTooMuchMemory
 /// if it and what is computed from it would take more than `memory` bytes (0: default_memory()).

@@ -13,8 +13,8 @@ Beam::Beam(const SampleOptions& options, int64_t sequence, int length)
       weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
       sequence_(sequence),
       length_(length) {
-  constexpr int64_t kMostPlaces = std::numeric_limits<int32_t>::max() - 1;
-  width_ = static_cast<size_t>(keeps_all_ ? std::min(options.max_rows, kMostPlaces)
+  constexpr int64_t kMostRows = std::numeric_limits<RowId>::max() - 1;
+  width_ = static_cast<size_t>(keeps_all_ ? std::min(options.max_rows, kMostRows)
                                           : int64_t{options.particles});
   most_ = keeps_all_ ? width_ + 1 : 2 * width_;  // dropped as many at a time as are kept
   steps_.reserve(static_cast<size_t>(length));
@@ -25,42 +25,33 @@ void Beam::begin(int step) {
   num_rows_ = 0;
   is_full_ = false;
   entries_.clear();
-  vacant_.clear();
-  num_places_ = 0;
 }
 
-bool Beam::is_better(const Entry& a, const Entry& b) {
-  if (a.rank != b.rank) return a.rank > b.rank;
+namespace {
+bool is_earlier(const Child& a, const Child& b) {
   return a.row != b.row ? a.row < b.row : a.tag < b.tag;
 }
+}  // namespace
 
-void Beam::propose(const CandidateTable& table, std::vector<Placed>& placed) {
-  first_new_ = entries_.size();
+bool Beam::is_better(const Entry& a, const Entry& b) {
+  return a.rank != b.rank ? a.rank > b.rank : is_earlier(a.child, b.child);
+}
+
+void Beam::propose(const CandidateTable& table) {
   size_t cell = 0;
   for (size_t row = 0; row < table.num_rows(); ++row) {
     for (int32_t tag = 0; tag < table.num_tags; ++tag, ++cell) {
-      if (!table.viable(cell)) continue;
-      double rank = table.row_scores[row] + table.scores[cell];
-      if (weighs_ahead_) rank += table.compat(cell);
-      const Entry entry{rank, table.first_row + static_cast<int64_t>(row), tag, -1,
-                        static_cast<int64_t>(cell)};
+      const double score = table.scores[cell], compat = table.compat(cell);
+      double rank = table.row_scores[row] + score;
+      if (weighs_ahead_) rank += compat;
+      if (!(rank > -INFINITY)) continue;
+      const Entry entry{rank, {table.first_row + static_cast<int64_t>(row), tag, score, compat}};
       if (is_full_ && !is_better(entry, entries_[width_ - 1])) continue;
       entries_.push_back(entry);
       if (entries_.size() >= most_) drop_the_worse();
     }
   }
   num_rows_ += static_cast<int64_t>(table.num_rows());
-  for (size_t i = first_new_; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
-    if (entry.place >= 0) continue;
-    if (vacant_.empty()) {
-      entry.place = num_places_++;
-    } else {
-      entry.place = vacant_.back();
-      vacant_.pop_back();
-    }
-    placed.push_back({entry.cell, entry.place});
-  }
 }
 
 void Beam::drop_the_worse() {
@@ -73,22 +64,14 @@ void Beam::drop_the_worse() {
   }
   const auto last = entries_.begin() + static_cast<std::ptrdiff_t>(width_) - 1;
   std::nth_element(entries_.begin(), last, entries_.end(), is_better);
-  for (auto entry = last + 1; entry != entries_.end(); ++entry) {
-    if (entry->place >= 0) vacant_.push_back(entry->place);
-  }
   entries_.resize(width_);
-  first_new_ = 0;  // they are in another order
   is_full_ = true;
 }
 
-void Beam::select(std::vector<int32_t>& places) {
+void Beam::select(std::vector<Child>& children) {
   drop_the_worse();
-  if (!keeps_all_) {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return a.row != b.row ? a.row < b.row : a.tag < b.tag;
-    });
-  }
-  for (const Entry& entry : entries_) places.push_back(entry.place);
+  for (const Entry& entry : entries_) children.push_back(entry.child);
+  if (!keeps_all_) std::sort(children.begin(), children.end(), is_earlier);
   steps_.push_back({.ess = NAN, .resampled = false, .num_rows = num_rows_, .ancestors = {}});
 }
 

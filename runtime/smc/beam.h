@@ -10,8 +10,8 @@ class Beam : public Population {
  public:
   Beam(const SampleOptions& options, int64_t sequence, int length);
   void begin(int step) override;
-  void propose(const CandidateTable& table, std::vector<Placed>& placed) override;
-  void select(std::vector<int32_t>& places) override;
+  void propose(const CandidateTable& table) override;
+  void select(std::vector<Child>& children) override;
   void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
                   std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
@@ -19,9 +19,7 @@ class Beam : public Population {
  private:
   struct Entry {
     double rank;
-    int64_t row;
-    int32_t tag, place;
-    int64_t cell;  ///< of the table at hand, while it has no place
+    Child child;
   };
   static bool is_better(const Entry& a, const Entry& b);
   void drop_the_worse();
@@ -31,13 +29,10 @@ class Beam : public Population {
   int64_t sequence_;
   int length_;
   int step_ = 0;
-  int64_t num_rows_ = 0;         // seen in this step
-  size_t width_, most_;          // to be kept; to be held until the worse ones are dropped
-  size_t first_new_ = 0;         // entries before it have places
-  bool is_full_ = false;         // only what is better than the last entry need be looked at
-  std::vector<Entry> entries_;   // the best so far, in any order; the last is the worst if full
-  std::vector<int32_t> vacant_;  // places
-  int32_t num_places_ = 0;
+  int64_t num_rows_ = 0;        // seen in this step
+  size_t width_, most_;         // to be kept; to be held until the worse ones are dropped
+  bool is_full_ = false;        // only what is better than the last entry need be looked at
+  std::vector<Entry> entries_;  // the best so far, in any order; the last is the worst if full
   std::vector<StepRecord> steps_;
 };
 

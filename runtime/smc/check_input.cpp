@@ -17,6 +17,10 @@ void check_options(const SampleOptions& options) {
     throw Error(fmt::format("temperature: {}, but it must be above 0", options.temperature));
   if (!(options.alpha >= 0) || options.alpha > 1)
     throw Error(fmt::format("alpha: {}, but it must be between 0 and 1", options.alpha));
+  if (options.draws == Draws::kArithmetic &&
+      (options.trigger == Trigger::kEss || options.trigger == Trigger::kAlways)) {
+    throw Error("arithmetic draws cannot be resampled; set the trigger to kNever");
+  }
   if (options.threads < 0 || options.batch < 0) throw Error("threads and batch cannot be below 0");
   if (options.memory < 0)
     throw Error(fmt::format("memory: {} bytes, but it cannot be below 0", options.memory));

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "runtime/smc/error_bar.h"
+#include "runtime/smc/methods.h"
 
 namespace scry {
 namespace {
@@ -270,6 +271,18 @@ void Ensemble::sort() {
   log_weights = in_order(log_weights, order);
   log_scores = in_order(log_scores, order);
   if (has_counts()) counts = in_order(counts, order);
+}
+
+void weigh_by_score(Ensemble& ensemble) {
+  ensemble.info.weights = weights_names()[static_cast<size_t>(Weights::kScore)];
+  ensemble.counts.clear();
+  for (size_t i = 0; i < ensemble.size(); ++i)
+    ensemble.log_weights[i] = ensemble.log_scores[i] / ensemble.info.temperature;
+  const double total = log_sum_exp(ensemble.log_weights);
+  for (double& log_weight : ensemble.log_weights) {
+    log_weight = total == -INFINITY ? total : log_weight - total + ensemble.log_z;
+  }
+  ensemble.sort();
 }
 
 Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty) {

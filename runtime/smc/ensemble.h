@@ -26,14 +26,17 @@ struct StepRecord {
 
 /// How an ensemble was made.
 struct RunInfo {
-  std::string method;      ///< "is", "filter", "smooth", "beam", "enumerate", "exact", …
-  std::string resampling;  ///< such as "multinomial if ESS < 0.5 M"; empty where nothing resamples
-  int particles = 0;       ///< M; 0 if nothing was drawn (beam, enumeration)
-  int runs = 1;            ///< how many independent runs were pooled
+  std::string method;  ///< "is", "filter", "smooth", "discrete", "beam", "enumerate", "exact", …
+  std::string resampling = {};  ///< such as "systematic, before the draw, if ESS < 0.5 M"; empty
+                                ///< where nothing resamples
+  int particles = 0;            ///< M; 0 if nothing was drawn (beam, enumeration)
+  int runs = 1;                 ///< how many independent runs were pooled
   double temperature = 1;
   uint64_t seed = 0;
-  int64_t sequence = 0;  ///< its number, from 0
-  int beam_width = 0;    ///< 0 if it is no beam
+  int64_t sequence = 0;    ///< its number, from 0
+  int beam_width = 0;      ///< 0 if it is no beam
+  std::string draws = {};  ///< "independent" or "arithmetic"; empty where no tags are drawn
+  std::string weights = "sampler";  ///< "sampler" or "score": what the taggings are weighted by
 };
 
 /// What is known of an ensemble's log_z.
@@ -129,6 +132,11 @@ struct Ensemble {
   /// and there must be a count for each or for none.
   void sort();
 };
+
+/// Weights each sequence by exp(G_T / temperature), which is the nearest p̂ to p under KL that has
+/// the same sequences. It is a weighted set then; log_z and what it is worth stay as they are. Good
+/// where few sequences have nearly all mass; elsewhere it favours the best of them, as a beam does.
+void weigh_by_score(Ensemble& ensemble);
 
 /// log Σ exp of log weights; -∞ for none.
 double log_sum_exp(std::span<const double> values);

@@ -13,6 +13,8 @@ Json blank_record() {
   for (const char* key : {"sequence",
                           "method",
                           "resampling",
+                          "draws",
+                          "weights",
                           "particles",
                           "beam_width",
                           "runs",
@@ -91,6 +93,8 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
   record["sequence"] = info.sequence + 1;
   record["method"] = info.method;
   record["resampling"] = info.resampling;
+  record["draws"] = info.draws;
+  record["weights"] = info.weights;
   record["particles"] = info.particles;
   if (info.beam_width > 0) record["beam_width"] = info.beam_width;
   record["runs"] = info.runs;

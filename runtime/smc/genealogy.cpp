@@ -109,8 +109,13 @@ ToCome step_back(const Genealogy::Level& level, const ToCome& to_come, size_t nu
   for (size_t row = 0; row < num_above; ++row) {
     const double num = drawn[row];
     if (num > 0) above.mean[row] /= num;
-    above.square[row] =
-        num > 1 ? above.square[row] / (num * (num - 1)) : above.mean[row] * above.mean[row];
+    if (!level.is_drawn) {  // each is its own parent, and all there is to know of that
+      const double weight = std::exp(level.log_weight_changes[row] - top);
+      above.square[row] = weight * weight * to_come.square[row];
+    } else {
+      above.square[row] =
+          num > 1 ? above.square[row] / (num * (num - 1)) : above.mean[row] * above.mean[row];
+    }
     largest = std::max(largest, above.mean[row]);
   }
   for (size_t row = 0; row < num_above && largest > 0; ++row) {

@@ -20,14 +20,16 @@ namespace scry {
 /// steps back (as the fixed-lag estimate of Olsson & Douc 2019 does).
 class Genealogy {
  public:
-  /// Prefixes that particles were drawn to at one step. Columns of equal length, in the order of
-  /// parents.
+  /// Prefixes that particles were drawn to at one step; or that they were weighed and resampled at
+  /// before they drew, which is a level of its own, where each prefix is its own parent. Columns of
+  /// equal length, in the order of parents.
   struct Level {
     std::vector<int32_t> parents;            ///< index into the level before, of those kept there
     std::vector<int32_t> counts;             ///< particles, before resampling
     std::vector<int32_t> copies;             ///< particles kept; equal to counts without resampling
     std::vector<double> log_weight_changes;  ///< of a particle that moved here from its parent
     std::vector<double> shares;              ///< of all weight, where it was resampled; else empty
+    bool is_drawn = true;                    ///< false: all of a prefix's particles stayed on it
     bool resampled() const { return !shares.empty(); }
   };
   void add(Level level) { levels_.push_back(std::move(level)); }

@@ -13,13 +13,18 @@ namespace scry {
 
 namespace {
 
-/// Converts kernels' numbers, divided by the temperature; says whether all of them are scores.
+/// Where there are more tags than this, a state is made once more by `advance`, which costs little
+/// beside so many candidates, rather than kept for each of these. A rule of the program alone, so
+/// that no bit depends on memory.
+constexpr int kMostTagsWithStates = 64;
+
+/// Converts kernels' numbers; says whether all of them are scores.
 template <class Real>
-bool read_scores(const Real* from, int64_t count, double scale, double* to) {
+bool read_scores(const Real* from, int64_t count, double* to) {
   int bad = 0;
   for (int64_t i = 0; i < count; ++i) {
     bad |= from[i] < static_cast<Real>(INFINITY) ? 0 : 1;
-    to[i] = static_cast<double>(from[i]) * scale;
+    to[i] = static_cast<double>(from[i]);
   }
   return bad == 0;
 }
@@ -42,13 +47,13 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       workers_(workers),
       encoder_(program, parameters),
       looks_ahead_(row_of(options.method).looks_ahead() && program.has_proposal()),
+      advances_(!looks_ahead_ || program.num_tags() > kMostTagsWithStates),
       part_rows_(choose_part_rows()),
       batch_(program),
       forest_(0),
       states_(program, program.state),
       next_(program, program.state),
-      cells_(program),
-      aside_(program, program.state) {
+      cells_(program) {
   for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
     steppers_.emplace_back(program, parameters);
 }
@@ -56,6 +61,7 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
 void Interpreter::set_options(const SampleOptions& options) {
   options_ = settle_options(options);
   looks_ahead_ = row_of(options.method).looks_ahead() && program_.has_proposal();
+  advances_ = !looks_ahead_ || program_.num_tags() > kMostTagsWithStates;
   part_rows_ = choose_part_rows();
 }
 
@@ -63,7 +69,7 @@ void Interpreter::release() {
   members_ = std::vector<Member>();
   batch_ = Batch(program_);
   forest_ = Forest(0);
-  for (StateRows* rows : {&states_, &next_, &aside_}) *rows = StateRows(program_, program_.state);
+  for (StateRows* rows : {&states_, &next_}) *rows = StateRows(program_, program_.state);
   cells_ = Cells(program_);
   children_ = std::vector<Child>();
 }
@@ -95,52 +101,46 @@ void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
   if (recording != nullptr) recording->forest = std::move(forest_);
 }
 
-/// One level to the next: the rows in parts, and each member when all of its rows were seen.
+/// One level to the next: members together as far as a part holds their rows, which are then
+/// computed by the same calls of kernels; one that no part holds alone.
 void Interpreter::run_step(int step) {
   const int reaching = batch_.num_reaching(step);
   const int beyond = step < batch_.max_length() ? batch_.num_reaching(step + 1) : 0;
-  int64_t num_ahead = 0;
+  num_ahead_ = 0;
   for (int s = 0; looks_ahead_ && s < beyond; ++s)
-    num_ahead += members_[static_cast<size_t>(s)].num_rows;
-  const int64_t num_rows = states_.num_rows();
+    num_ahead_ += members_[static_cast<size_t>(s)].num_rows;
   const RowId begin = forest_.size(), before = forest_.level_begin(step - 1);
-  find_positions(step, before, before + static_cast<RowId>(num_rows));
-  if (recording_ != nullptr) record_level(num_ahead);
+  find_positions(step, before, before + static_cast<RowId>(states_.num_rows()));
+  if (recording_ != nullptr) record_level();
   next_.resize(0);
   parent_rows_.clear();
-  int index = 0;
-  int64_t member_begin = 0;
-  for (int64_t first = 0; first < num_rows; first += part_rows_) {
-    part_ = {first, std::min(num_rows, first + part_rows_)};
-    extend(part_, num_ahead);
-    while (index < reaching && member_begin < part_.end) {
-      Member& member = members_[static_cast<size_t>(index)];
-      const int64_t member_end = member_begin + member.num_rows;
-      const Part seen{std::max(part_.begin, member_begin), std::min(part_.end, member_end)};
-      propose(member, index, step, seen, member_begin);
-      if (member_end > part_.end) {
-        if (looks_ahead_ && step < batch_.length(index)) put_aside(member);
-        break;
-      }
-      select(member, index, step);
-      member_begin = member_end;
-      ++index;
+  const auto rows_of = [&](int index) { return members_[static_cast<size_t>(index)].num_rows; };
+  int64_t first_row = 0;
+  for (int index = 0, end = 0; index < reaching;) {
+    int64_t num_rows = rows_of(end++);
+    while (end < reaching && num_rows + rows_of(end) <= part_rows_) num_rows += rows_of(end++);
+    if (num_rows <= part_rows_) extend({first_row, first_row + num_rows});
+    for (; index < end; ++index) {
+      const int64_t end_row = first_row + rows_of(index);
+      run_member(index, step, {first_row, end_row});
+      first_row = end_row;
     }
   }
   forest_.end_level();
   move_states(step, begin);
 }
 
-/// Fills cells_ for a part of the level's rows: g, and for those below `num_ahead`, whose sequences
+/// Fills cells_ for a part of the level's rows: g, and for those below num_ahead_, whose sequences
 /// go on, C_t and s_t where there is a lookahead. At t = T, C is 0 and no state is needed.
-void Interpreter::extend(Part part, int64_t num_ahead) {
+void Interpreter::extend(Part part) {
+  part_ = part;
   const PrefixRows rows{
       states_,
       std::span(positions_)
           .subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.size())),
       part.begin};
   const int64_t num_tags = program_.num_tags(), num_cells = part.size() * num_tags;
-  const int64_t ahead = std::clamp<int64_t>(num_ahead - part.begin, 0, part.size());
+  const int64_t ahead = std::clamp<int64_t>(num_ahead_ - part.begin, 0, part.size());
   if (cells_.scores.size() < num_cells) cells_.scores.reset(num_cells);
   if (ahead > 0) {
     if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
@@ -168,8 +168,8 @@ void Interpreter::find_positions(int step, RowId begin, RowId end) {
 }
 
 /// Cells are kept as far as half of the memory holds them; else they can be computed again.
-void Interpreter::record_level(int64_t num_ahead) {
-  recording_->add_level(states_, positions_, num_ahead);
+void Interpreter::record_level() {
+  recording_->add_level(states_, positions_, num_ahead_);
   if (!recording_->keeps_cells) return;
   const double bytes =
       static_cast<double>(states_.num_rows()) *
@@ -212,48 +212,68 @@ void Interpreter::share_out(int64_t count, int64_t chunk,
   });
 }
 
-/// Shows a member the candidates of some of its rows, of which the first is `first_row`.
-void Interpreter::propose(Member& member, int index, int step, Part part, int64_t first_row) {
-  if (member.failed) return;
-  try {
-    if (part.begin == first_row) {
+/// One member's step. `rows` are its own.
+void Interpreter::run_member(int index, int step, Part rows) {
+  Member& member = members_[static_cast<size_t>(index)];
+  children_.clear();
+  if (!member.failed) {
+    try {
+      choose(member, index, step, rows);
+    } catch (const SamplingError& error) {
+      member.failed = true;
+      member.population.reset();
+      member.job.outcome->error = error;
       children_.clear();
-      member.population->begin(step);
     }
-    const bool goes_on = step < batch_.length(index);
-    const CandidateTable& table =
-        read_candidates(member, step, part, first_row, looks_ahead_ && goes_on);
-    placed_.clear();
-    member.population->propose(table, placed_);
-    const int64_t num_tags = program_.num_tags();
-    const int64_t first_cell = (part.begin - part_.begin) * num_tags;
-    for (const Placed& placed : placed_) {
-      const int64_t cell = first_cell + placed.cell;
-      if (children_.size() <= static_cast<size_t>(placed.place))
-        children_.resize(static_cast<size_t>(placed.place) + 1);
-      children_[static_cast<size_t>(placed.place)] = {
-          part.begin + placed.cell / num_tags, cell, static_cast<int32_t>(placed.cell % num_tags),
-          cells_.scores.get(cell), looks_ahead_ && goes_on ? cells_.compats.get(cell) : 0};
-    }
-  } catch (const SamplingError& error) {
-    fail(member, error);
+  }
+  grow(member, index, step, rows);
+}
+
+/// Fills children_ with those that the member keeps.
+void Interpreter::choose(Member& member, int index, int step, Part rows) {
+  member.population->begin(step);
+  do {
+    show(member, index, step, rows);
+  } while (member.population->looks_again());
+  member.population->select(children_);
+  if (children_.empty()) {
+    throw SamplingError(Trouble::kNoMass, member.job.sequence, step,
+                        "every particle has weight 0: no tagging that was tried has a score above "
+                        "-inf");
+  }
+  if (!forest_.has_room(static_cast<int64_t>(children_.size()))) {
+    throw SamplingError(Trouble::kTooManyRows, member.job.sequence, step,
+                        "there are more prefixes than the 2147483647 that can be numbered; use "
+                        "fewer particles or smaller batches");
+  }
+}
+
+/// Shows a member the candidates of all of its rows: of the part at hand, if that holds them.
+void Interpreter::show(Member& member, int index, int step, Part rows) {
+  const bool with_compat = looks_ahead_ && step < batch_.length(index);
+  if (rows.size() <= part_rows_) {
+    member.population->propose(read_candidates(member, step, rows, rows.begin, with_compat));
+    return;
+  }
+  for (int64_t first = rows.begin; first < rows.end; first += part_rows_) {
+    extend({first, std::min(rows.end, first + part_rows_)});
+    member.population->propose(read_candidates(member, step, part_, rows.begin, with_compat));
   }
 }
 
 const CandidateTable& Interpreter::read_candidates(const Member& member, int step, Part part,
                                                    int64_t first_row, bool with_compat) {
   const int num_tags = program_.num_tags();
-  const double scale = 1 / options_.temperature;
   const int64_t first_cell = (part.begin - part_.begin) * num_tags;
   const int64_t num_cells = part.size() * num_tags;
   scores_.resize(static_cast<size_t>(num_cells));
   compats_.resize(with_compat ? scores_.size() : 0);
   bool good = cells_.scores.visit([&](const auto* values) {
-    return read_scores(values + first_cell, num_cells, scale, scores_.data());
+    return read_scores(values + first_cell, num_cells, scores_.data());
   });
   if (with_compat) {
     good &= cells_.compats.visit([&](const auto* values) {
-      return read_scores(values + first_cell, num_cells, scale, compats_.data());
+      return read_scores(values + first_cell, num_cells, compats_.data());
     });
   }
   if (!good) check_candidates(member, step, part, with_compat);
@@ -261,8 +281,8 @@ const CandidateTable& Interpreter::read_candidates(const Member& member, int ste
   row_compats_.clear();
   const RowId level = forest_.level_begin(step - 1);
   for (int64_t row = part.begin; row < part.end; ++row) {
-    row_scores_.push_back(forest_.log_score(level + static_cast<RowId>(row)) * scale);
-    row_compats_.push_back(forest_.compat(level + static_cast<RowId>(row)) * scale);
+    row_scores_.push_back(forest_.log_score(level + static_cast<RowId>(row)));
+    row_compats_.push_back(forest_.compat(level + static_cast<RowId>(row)));
   }
   const TagSets& allowed = member.job.input->allowed;
   for (int tag = 0; !allowed.empty() && tag < num_tags; ++tag) {
@@ -273,7 +293,9 @@ const CandidateTable& Interpreter::read_candidates(const Member& member, int ste
       if (with_compat) compats_[cell] = 0;
     }
   }
-  table_ = {num_tags, part.begin - first_row, scores_, compats_, row_scores_, row_compats_};
+  table_ = {
+      num_tags,    1 / options_.temperature, part.begin - first_row, scores_, compats_, row_scores_,
+      row_compats_};
   return table_;
 }
 
@@ -298,69 +320,37 @@ void Interpreter::check_candidates(const Member& member, int step, Part part,
   }
 }
 
-/// Saves the states of the children from this part, before the next one takes its memory.
-void Interpreter::put_aside(const Member& member) {
-  if (member.failed) return;
-  aside_.resize(static_cast<int64_t>(children_.size()));
-  for (const Placed& placed : placed_) {
-    Child& child = children_[static_cast<size_t>(placed.place)];
-    aside_.copy_row(placed.place, cells_.next, child.cell);
-    child.cell = -1;
-  }
-}
-
-/// When all of a member's rows were seen.
-void Interpreter::select(Member& member, int index, int step) {
-  places_.clear();
-  try {
-    if (!member.failed) {
-      member.population->select(places_);
-      if (places_.empty()) {
-        throw SamplingError(
-            Trouble::kNoMass, member.job.sequence, step,
-            "every particle has weight 0: no tagging that was tried has a score above "
-            "-inf");
-      }
-      if (!forest_.has_room(static_cast<int64_t>(places_.size()))) {
-        throw SamplingError(Trouble::kTooManyRows, member.job.sequence, step,
-                            "there are more prefixes than the 2147483647 that can be numbered; use "
-                            "fewer particles or smaller batches");
-      }
-    }
-  } catch (const SamplingError& error) {
-    fail(member, error);
-  }
-  if (member.failed) places_.clear();
-  grow(member, index, step);
-}
-
 /// The chosen children become rows of the forest; those whose sequences go on get their states.
-void Interpreter::grow(Member& member, int index, int step) {
-  const RowId parents = forest_.level_begin(step - 1), first_child = forest_.size();
+void Interpreter::grow(Member& member, int index, int step, Part rows) {
+  const RowId parents = forest_.level_begin(step - 1) + static_cast<RowId>(rows.begin),
+              first_child = forest_.size();
   const bool goes_on = step < batch_.length(index);
-  const auto num_places = static_cast<int64_t>(places_.size());
-  int64_t row = next_.num_rows();
-  if (goes_on && looks_ahead_) next_.resize(row + num_places);
-  for (int32_t place : places_) {
-    const Child& child = children_[static_cast<size_t>(place)];
+  for (const Child& child : children_) {
     const RowId parent = parents + static_cast<RowId>(child.row);
     forest_.add(parent, child.tag, index, forest_.log_score(parent) + child.score, child.compat);
-    if (!goes_on) continue;
-    if (!looks_ahead_) {
-      parent_rows_.push_back(child.row);
-    } else if (child.cell >= 0) {
-      next_.copy_row(row++, cells_.next, child.cell);
-    } else {
-      next_.copy_row(row++, aside_, place);
-    }
+    if (goes_on && advances_) parent_rows_.push_back(rows.begin + child.row);
   }
-  member.num_rows = num_places;
+  if (goes_on && !advances_) take_states(rows);
+  member.num_rows = static_cast<int64_t>(children_.size());
   if (!goes_on && !member.failed) finish(member, index, first_child);
+}
+
+/// The children's states are those of their cells. Where the part at hand does not hold all of the
+/// member's rows, these are extended again, to the same bits.
+void Interpreter::take_states(Part rows) {
+  const int64_t num_tags = program_.num_tags();
+  int64_t next = next_.num_rows();
+  next_.resize(next + static_cast<int64_t>(children_.size()));
+  for (const Child& child : children_) {
+    const int64_t row = rows.begin + child.row;
+    if (!part_.holds({row, row + 1})) extend({row, std::min(rows.end, row + part_rows_)});
+    next_.copy_row(next++, cells_.next, (row - part_.begin) * num_tags + child.tag);
+  }
 }
 
 /// The rows of a new level that go on get their states.
 void Interpreter::move_states(int step, RowId begin) {
-  if (looks_ahead_) return std::swap(states_, next_);
+  if (!advances_) return std::swap(states_, next_);
   const auto num_rows = static_cast<int64_t>(parent_rows_.size());
   next_.resize(num_rows);
   for (int64_t row = 0; row < num_rows; ++row)
@@ -386,12 +376,6 @@ void Interpreter::finish(Member& member, int32_t index, RowId first_row) {
   if (final_counts_.empty()) final_counts_.assign(final_rows_.size(), 1);
   for (size_t i = 0; i < final_rows_.size(); ++i)
     recording_->finals.push_back({final_rows_[i], index, final_counts_[i], final_log_weights_[i]});
-}
-
-void Interpreter::fail(Member& member, const SamplingError& error) {
-  member.failed = true;
-  member.population.reset();
-  member.job.outcome->error = error;
 }
 
 }  // namespace scry

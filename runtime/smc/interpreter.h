@@ -48,37 +48,31 @@ class Interpreter {
     int64_t num_rows = 1;  ///< in the level at hand
     bool failed = false;
   };
-  /// Rows of the level at hand, which are looked at together.
+  /// Rows of the level at hand.
   struct Part {
     int64_t begin, end;
     int64_t size() const { return end - begin; }
-  };
-  /// A candidate that may become a row.
-  struct Child {
-    int64_t row;   ///< its parent, in the level
-    int64_t cell;  ///< of the part at hand; or -1, if its state was put aside
-    int32_t tag;
-    double score, compat;
+    bool holds(Part other) const { return begin <= other.begin && other.end <= end; }
   };
 
   int64_t choose_part_rows() const;
   void run_step(int step);
-  void extend(Part part, int64_t num_ahead);
+  void extend(Part part);
+  void run_member(int index, int step, Part rows);
+  void show(Member& member, int index, int step, Part rows);
+  void choose(Member& member, int index, int step, Part rows);
   void find_positions(int step, RowId begin, RowId end);
-  void record_level(int64_t num_ahead);
+  void record_level();
   void record_cells(Part part, int64_t num_ahead);
   void share_out(int64_t count, int64_t chunk,
                  const std::function<void(Stepper&, int64_t, int64_t)>& run);
-  void propose(Member& member, int index, int step, Part part, int64_t first_row);
   const CandidateTable& read_candidates(const Member& member, int step, Part part,
                                         int64_t first_row, bool with_compat);
   void check_candidates(const Member& member, int step, Part part, bool with_compat) const;
-  void put_aside(const Member& member);
-  void select(Member& member, int index, int step);
-  void grow(Member& member, int index, int step);
+  void grow(Member& member, int index, int step, Part rows);
+  void take_states(Part rows);
   void move_states(int step, RowId begin);
   void finish(Member& member, int32_t index, RowId first_row);
-  static void fail(Member& member, const SamplingError& error);
 
   const Program& program_;
   SampleOptions options_;
@@ -86,6 +80,7 @@ class Interpreter {
   std::vector<Stepper> steppers_;  // one per worker
   BatchEncoder encoder_;
   bool looks_ahead_;
+  bool advances_;      // whether states are made from their parents' by `advance`
   int64_t part_rows_;  // of a part, at most
 
   // Of the run at hand.
@@ -96,18 +91,14 @@ class Interpreter {
   Forest forest_;
   StateRows states_, next_;         // of the level's rows; of the next level's, or of their parents
   std::vector<int32_t> positions_;  // of rows that are extended
+  int64_t num_ahead_ = 0;           // rows, the first ones, whose candidates have C_t and s_t
 
   // Of the part at hand.
   Part part_{0, 0};
   Cells cells_;
   std::vector<double> scores_, compats_, row_scores_, row_compats_;
   CandidateTable table_;
-  std::vector<Placed> placed_;
-
-  // Of the member at hand, by place.
-  std::vector<Child> children_;
-  StateRows aside_;  // states of those from earlier parts
-  std::vector<int32_t> places_;
+  std::vector<Child> children_;  // of the member at hand
 
   std::vector<int64_t> parent_rows_;  // of the next level's rows that go on
   std::vector<RowId> final_rows_;

@@ -120,12 +120,13 @@ double sampling_bytes(const Program& program, const SampleInput& input,
   }
   const double held =
       method.held_per_prefix * (keeps_all(options) ? rows.back() : options.particles);
+  const double candidates = method.held_per_candidate * most * program.num_tags();
   const double state = static_cast<double>(row_bytes(program, program.state));
   const auto length = static_cast<double>(input.x.size());
   return length * position_bytes(program, options) + placed_bytes(program, length, options) +
          all * (kForestRowBytes + (draws(options) ? kGenealogyRowBytes : 0)) +
-         3 * most * state +  // of a level, of the next, and of those that may come into it
-         kParticleBytes * held +
+         2 * most * state +  // of a level and of the next
+         kParticleBytes * held + candidates +
          2 * ensemble_bytes(program, input, options) +  // they are put into order
          candidate_bytes(program, options) +
          static_cast<double>(bytes_per_row(program, step)) * kChunkRows;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/smc/beam.h"
+#include "runtime/smc/discrete.h"
 #include "runtime/smc/particles.h"
 
 namespace scry {
@@ -45,6 +46,28 @@ constexpr std::array kTable{
               .log_z = LogZ::kEstimate,
               .is_random = true,
               .make = make<Particles>},
+    MethodRow{.method = Method::kDiscrete,
+              .name = "discrete",
+              .summary = "the discrete particle set: M distinct prefixes, chosen of all children",
+              .proposes = Proposes::kEvery,
+              .weighs = Weighs::kScore,
+              .selects = Selects::kReduces,
+              .trigger = Trigger::kNever,
+              .log_z = LogZ::kEstimate,
+              .is_random = true,
+              .held_per_candidate = Discrete::kCandidateBytes,
+              .make = make<Discrete>},
+    MethodRow{.method = Method::kDiscreteAhead,
+              .name = "discrete",
+              .summary = "the discrete particle set, with the lookahead",
+              .proposes = Proposes::kEvery,
+              .weighs = Weighs::kLookahead,
+              .selects = Selects::kReduces,
+              .trigger = Trigger::kNever,
+              .log_z = LogZ::kEstimate,
+              .is_random = true,
+              .held_per_candidate = Discrete::kCandidateBytes,
+              .make = make<Discrete>},
     MethodRow{.method = Method::kBeam,
               .name = "beam",
               .summary = "the M best prefixes of each length",
@@ -113,12 +136,18 @@ static_assert(is_in_order());
 
 constexpr std::array kSchemeNames{"multinomial", "residual", "stratified", "systematic"};
 constexpr std::array kTriggerNames{"", "ess", "always", "never"};
+constexpr std::array kResampleAtNames{"before", "after"};
+constexpr std::array kDrawsNames{"independent", "arithmetic"};
+constexpr std::array kWeightsNames{"sampler", "score"};
 constexpr std::array kWeighsNames{"score", "lookahead"};
 
 }  // namespace
 
 std::span<const char* const> scheme_names() { return kSchemeNames; }
 std::span<const char* const> trigger_names() { return kTriggerNames; }
+std::span<const char* const> resample_at_names() { return kResampleAtNames; }
+std::span<const char* const> draws_names() { return kDrawsNames; }
+std::span<const char* const> weights_names() { return kWeightsNames; }
 std::span<const char* const> weighs_names() { return kWeighsNames; }
 
 std::span<const MethodRow> method_table() { return kTable; }

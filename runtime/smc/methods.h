@@ -16,20 +16,48 @@ class Population;
 struct SampleOptions;
 
 enum class Method : uint8_t {
-  kImportance,  ///< proposes by g + C (by g without a lookahead), weighs prefixes by G_t
-  kFilter,      ///< proposes by g, weighs prefixes by G_t: C = 0
-  kSmooth,      ///< proposes by g + C, weighs prefixes by G_t + C_t (eq:q-local, eq:sis)
-  kBeam,        ///< keeps the M best prefixes by G_t
-  kBeamAhead,   ///< keeps the M best prefixes by G_t + C_t
-  kEnumerate,   ///< keeps every prefix
-  kExact,       ///< exact.h: enumeration, or exact draws; not for SampleOptions
-  kViterbi,     ///< search.h; not for SampleOptions
-  kAstar,       ///< search.h; not for SampleOptions
+  kImportance,     ///< proposes by g + C (by g without a lookahead), weighs prefixes by G_t
+  kFilter,         ///< proposes by g, weighs prefixes by G_t: C = 0
+  kSmooth,         ///< proposes by g + C, weighs prefixes by G_t + C_t (eq:q-local, eq:sis)
+  kDiscrete,       ///< reduces all children to M by G_t, without bias (Fearnhead & Clifford 2003)
+  kDiscreteAhead,  ///< reduces all children to M by G_t + C_t
+  kBeam,           ///< keeps the M best prefixes by G_t
+  kBeamAhead,      ///< keeps the M best prefixes by G_t + C_t
+  kEnumerate,      ///< keeps every prefix
+  kExact,          ///< exact.h: enumeration, or exact draws; not for SampleOptions
+  kViterbi,        ///< search.h; not for SampleOptions
+  kAstar,          ///< search.h; not for SampleOptions
 };
 
 enum class Resampling : uint8_t { kMultinomial, kResidual, kStratified, kSystematic };
 /// "multinomial", "residual", "stratified", "systematic": by Resampling.
 std::span<const char* const> scheme_names();
+
+/// Whether tags are drawn before or after resampling. Where the same numbers propose and weigh
+/// (filter, smooth), w_t does not depend on y_t: resampling first (the fully adapted filter of Pitt
+/// & Shephard 1999) gives the copies of a prefix tags of their own.
+enum class ResampleAt : uint8_t {
+  kBefore,  ///< before the draw of y_t where w_t does not depend on it; else after
+  kAfter,   ///< after the draw, as in the paper
+};
+/// "before", "after": by ResampleAt.
+std::span<const char* const> resample_at_names();
+
+/// How the numbers come about that tags are drawn with.
+enum class Draws : uint8_t {
+  kIndependent,
+  kArithmetic,  ///< (m + U) / M for particle m, through the tree of cumulated q; never resampled
+};
+/// "independent", "arithmetic": by Draws.
+std::span<const char* const> draws_names();
+
+/// What the taggings of an ensemble are weighted by.
+enum class Weights : uint8_t {
+  kSampler,  ///< as the method found them: expectations are consistent
+  kScore,    ///< by exp(G_T / temperature): the nearest to p on the same taggings (weigh_by_score)
+};
+/// "sampler", "score": by Weights.
+std::span<const char* const> weights_names();
 
 enum class Trigger : uint8_t {
   kAuto,    ///< as the method's row says
@@ -55,8 +83,9 @@ enum class Weighs : uint8_t {
 std::span<const char* const> weighs_names();
 /// What is kept of the prefixes of a step.
 enum class Selects : uint8_t {
-  kDraws,  ///< what was drawn, M of them, resampled by Trigger
-  kBest,   ///< the heaviest, M or one of them
+  kDraws,    ///< what was drawn, M of them, resampled by Trigger
+  kReduces,  ///< M of all children, at random but without bias
+  kBest,     ///< the heaviest, M or one of them
   kAll,
 };
 /// What a method says of log Z.
@@ -71,10 +100,11 @@ struct MethodRow {
   Selects selects;
   Trigger trigger;  ///< what kAuto is
   LogZ log_z;
-  bool is_random = false;       ///< whether the seed decides what is found
-  bool is_offered = true;       ///< whether the command has it as a --method
-  bool keeps_to_memory = true;  ///< whether it minds a bound on memory
-  double held_per_prefix = 1;   ///< candidates that the population holds for each that it keeps
+  bool is_random = false;         ///< whether the seed decides what is found
+  bool is_offered = true;         ///< whether the command has it as a --method
+  bool keeps_to_memory = true;    ///< whether it minds a bound on memory
+  double held_per_prefix = 1;     ///< candidates that the population holds for each that it keeps
+  double held_per_candidate = 0;  ///< bytes that it holds for each that it sees
   /// For the sequence with this number and length. Null: no population of the interpreter does it.
   std::unique_ptr<Population> (*make)(const SampleOptions&, int64_t sequence, int length) = nullptr;
 
@@ -84,6 +114,11 @@ struct MethodRow {
   }
   /// Whether it can do nothing without them.
   constexpr bool needs_lookahead() const { return weighs == Weighs::kLookahead; }
+  /// Whether it proposes by what weighs, so that w_t does not depend on y_t (eq:sis).
+  constexpr bool weighs_before_draw() const {
+    return selects == Selects::kDraws &&
+           (proposes == Proposes::kLookahead) == (weighs == Weighs::kLookahead);
+  }
   /// Whether it finds weighted taggings; else one tagging, the best.
   constexpr bool finds_ensembles() const { return log_z != LogZ::kNothing; }
 };

@@ -90,6 +90,47 @@ double total_variation(const Ensemble& a, const Ensemble& b) {
   return std::min(1.0, total / 2);
 }
 
+double marginal_variation(const Ensemble& p_hat, std::span<const double> marginals, int num_tags) {
+  check_mass(p_hat, "marginal variation");
+  const auto length = static_cast<size_t>(p_hat.length), tags = static_cast<size_t>(num_tags);
+  if (marginals.size() != length * tags) {
+    throw Error(fmt::format("marginal variation: {} marginals for {} positions with {} tags",
+                            marginals.size(), length, tags));
+  }
+  std::vector<double> shares(p_hat.size());
+  for (size_t i = 0; i < shares.size(); ++i) shares[i] = p_hat.probability(i);
+  double total = 0;
+  std::vector<double> differences(tags);
+  for (size_t t = 0; t < length; ++t) {
+    std::copy_n(marginals.begin() + static_cast<std::ptrdiff_t>(t * tags), tags,
+                differences.begin());
+    for (size_t i = 0; i < shares.size(); ++i) {
+      const int32_t tag = p_hat.tags[i * length + t];
+      if (tag < 0 || tag >= num_tags) {
+        throw Error(fmt::format("marginal variation: there is no tag {} among {}", tag, num_tags));
+      }
+      differences[static_cast<size_t>(tag)] -= shares[i];
+    }
+    double sum = 0;
+    for (double difference : differences) sum += std::abs(difference);
+    total += std::min(1.0, sum / 2);
+  }
+  return total;
+}
+
+double proposal_kl(const Ensemble& drawn, double log_z) {
+  if (drawn.info.particles == 0 || !drawn.has_counts())
+    throw Error("KL of the proposal: the ensemble has no particles");
+  double total = 0;
+  int64_t num_alive = 0;
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    total += drawn.count(i) * drawn.particle_log_weight(i);
+    num_alive += drawn.count(i);
+  }
+  const int64_t num_particles = int64_t{drawn.info.particles} * drawn.info.runs;
+  return num_alive < num_particles ? INFINITY : log_z - total / static_cast<double>(num_particles);
+}
+
 double to_bits(double nats) { return nats / std::numbers::ln2; }
 
 }  // namespace scry

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "runtime/smc/sampler.h"
@@ -39,6 +40,17 @@ std::vector<Outcome> sample_extra(const Program& program, const Parameters& para
 
 /// ½ Σ |p̂_a(y) − p̂_b(y)|, in [0, 1]. Throws Error if lengths differ or either has no mass.
 double total_variation(const Ensemble& a, const Ensemble& b);
+
+/// Σ_t ½ Σ_y |p̂(y_t = y) − p(y_t = y)|, in [0, T]: how many tags of a tagging, on average, the two
+/// disagree on if they are coupled as well as single positions allow. `marginals` are p's,
+/// [T][|Y|], rows end to end (as tag_marginals has them). Throws Error if the sizes do not fit or p̂
+/// has no mass.
+double marginal_variation(const Ensemble& p_hat, std::span<const double> marginals, int num_tags);
+
+/// KL(q ‖ p), estimated without bias by the particles of a run that did not resample: log Z less
+/// the mean of log w = G_T / τ − log q (eq:sis). +∞ if a particle died: q proposed what p forbids.
+/// Throws Error if the ensemble has no particles.
+double proposal_kl(const Ensemble& drawn, double log_z);
 
 double to_bits(double nats);
 

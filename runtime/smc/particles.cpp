@@ -11,22 +11,23 @@
 namespace scry {
 namespace {
 
-std::string describe_resampling(const SampleOptions& options) {
-  const std::string name = scheme_names()[static_cast<size_t>(options.resampling)];
-  if (options.trigger == Trigger::kNever) return "never";
-  if (options.trigger == Trigger::kAlways) return name + ", always";
-  return fmt::format("{} if ESS < {} M", name, options.alpha);
+bool resamples_before(const SampleOptions& options) {
+  return options.resample_at == ResampleAt::kBefore && row_of(options.method).weighs_before_draw();
 }
 
-/// The first index with cumulated > target. Few are counted without branches, which the random
-/// target would make mispredicted.
-int32_t find_slice(const double* cumulated, int size, double target) {
-  if (size > 16) {
-    return static_cast<int32_t>(std::upper_bound(cumulated, cumulated + size, target) - cumulated);
-  }
-  int32_t below = 0;
-  for (int i = 0; i < size; ++i) below += cumulated[i] <= target ? 1 : 0;
-  return below;
+std::string describe_resampling(const SampleOptions& options) {
+  if (options.trigger == Trigger::kNever) return "never";
+  const std::string name =
+      fmt::format("{}, {} the draw", scheme_names()[static_cast<size_t>(options.resampling)],
+                  resamples_before(options) ? "before" : "after");
+  if (options.trigger == Trigger::kAlways) return name + ", always";
+  return fmt::format("{}, if ESS < {} M", name, options.alpha);
+}
+
+/// Where each of these groups begins, if they stand one after the other.
+void find_firsts(std::span<const int32_t> counts, std::vector<int32_t>& firsts) {
+  firsts.resize(counts.size());
+  std::exclusive_scan(counts.begin(), counts.end(), firsts.begin(), int32_t{0});
 }
 
 }  // namespace
@@ -37,97 +38,104 @@ Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
       length_(length),
       proposes_ahead_(row_of(options.method).proposes == Proposes::kLookahead),
       weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
-      places_(static_cast<size_t>(options.particles), 0),
-      uniforms_(places_.size()),
+      resamples_before_(resamples_before(options)),
+      draws_by_arithmetic_(options.draws == Draws::kArithmetic),
+      rows_(static_cast<size_t>(options.particles), 0),
+      places_(rows_.size()),
+      uniforms_(rows_.size()),
       row_log_weights_{0},
+      row_shares_{1},
       row_counts_{options.particles} {
   steps_.reserve(static_cast<size_t>(length));
+  if (!draws_by_arithmetic_) return;
+  double offset = 0;
+  fill_uniform(options.seed, Purpose::kPropose, static_cast<uint32_t>(sequence), 0, {&offset, 1});
+  for (int m = 0; m < options.particles; ++m)
+    points_.push_back(std::min((m + offset) / options.particles, 1 - 0x1p-53));
 }
 
 void Particles::begin(int step) {
   step_ = step;
+  record_ = {};
+  record_.num_rows = static_cast<int64_t>(row_counts_.size());
   fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step), uniforms_);
-  // Particles by their rows, and in their own order on each.
-  row_of_place_.resize(row_counts_.size());  // where a row's next particle goes
-  std::exclusive_scan(row_counts_.begin(), row_counts_.end(), row_of_place_.begin(), int32_t{0});
-  by_row_.resize(places_.size());
-  for (size_t m = 0; m < places_.size(); ++m) {
-    if (places_[m] < 0) continue;
-    const auto place = static_cast<size_t>(row_of_place_[static_cast<size_t>(places_[m])]++);
-    by_row_[place] = static_cast<int32_t>(m);
+  row_log_changes_.assign(row_counts_.size(), -INFINITY);
+  gather_by_row();
+}
+
+/// Particles by their rows, and in their own order on each, so that they can draw.
+void Particles::gather_by_row() {
+  find_firsts(row_counts_, firsts_);
+  by_row_.resize(rows_.size());
+  for (size_t m = 0; m < rows_.size(); ++m) {
+    if (rows_[m] < 0) continue;
+    by_row_[static_cast<size_t>(firsts_[static_cast<size_t>(rows_[m])]++)] =
+        static_cast<int32_t>(m);
   }
+  std::fill(places_.begin(), places_.end(), -1);
   num_seen_ = 0;
-  parents_.clear();
+  children_.clear();
   counts_.clear();
   log_weights_.clear();
+  shares_.clear();
 }
 
 /// Draws y_t from q ∝ exp(g + C) (eq:q-local) for every particle on these rows, which moves from
 /// its row to a place; and works out each child's weight (eq:sis).
-void Particles::propose(const CandidateTable& table, std::vector<Placed>& placed) {
-  const auto num_tags = static_cast<size_t>(table.num_tags);
-  cumulated_.resize(num_tags);
-  place_of_tag_.resize(num_tags, -1);
+void Particles::propose(const CandidateTable& table) {
+  place_of_tag_.resize(static_cast<size_t>(table.num_tags), -1);
   for (size_t i = 0; i < table.num_rows(); ++i) {
     const auto row = static_cast<size_t>(table.first_row) + i;
     const auto num_here = static_cast<size_t>(row_counts_[row]);
     const auto particles = std::span(by_row_).subspan(num_seen_, num_here);
     num_seen_ += num_here;
-    const double log_total = cumulate(table, i);  // log Σ exp(g + C)
-    if (cumulated_.back() == 0) {
-      for (int32_t m : particles) places_[static_cast<size_t>(m)] = -1;
-      continue;
-    }
+    if (num_here == 0) continue;                                     // not copied
+    const double log_total = wheel_.set(table, i, proposes_ahead_);  // log Σ exp(g + C)
+    if (log_total == -INFINITY) continue;
     draw_tags(particles, static_cast<int32_t>(row));
+    // w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it
+    // cancels.
+    const double change =
+        weighs_ahead_ ? log_total - table.scale * table.row_compats[i] : log_total;
+    row_log_changes_[row] = change;
     for (int32_t tag : reached_) {
-      const size_t cell = i * num_tags + static_cast<size_t>(tag);
-      // w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it
-      // cancels.
-      double log_weight = row_log_weights_[row] + log_total;
-      if (weighs_ahead_) {
-        log_weight -= table.row_compats[i];
-      } else if (proposes_ahead_) {
-        log_weight -= table.compat(cell);
-      }
+      const auto place = static_cast<size_t>(place_of_tag_[static_cast<size_t>(tag)]);
+      const size_t cell = i * static_cast<size_t>(table.num_tags) + static_cast<size_t>(tag);
+      Child& child = children_[place];
+      child.score = table.scores[cell];
+      child.compat = table.compat(cell);
+      double log_weight = record_.resampled ? 0 : row_log_weights_[row] + change;
+      if (proposes_ahead_ && !weighs_ahead_) log_weight -= table.scale * child.compat;
       log_weights_.push_back(log_weight);
-      placed.push_back({static_cast<int64_t>(cell), place_of_tag_[static_cast<size_t>(tag)]});
+      if (draws_by_arithmetic_) shares_.push_back(row_shares_[row] * wheel_.share(tag));
       place_of_tag_[static_cast<size_t>(tag)] = -1;
     }
   }
 }
 
-/// Fills cumulated_ with exp(g + C) of a row's tags, up to the factor exp(top); returns the log of
-/// their sum.
-double Particles::cumulate(const CandidateTable& table, size_t row) {
-  const size_t num_tags = cumulated_.size();
-  const double* scores = table.scores.data() + row * num_tags;
-  double* const logits = cumulated_.data();
-  if (proposes_ahead_ && !table.compats.empty()) {
-    const double* compats = table.compats.data() + row * num_tags;
-    for (size_t tag = 0; tag < num_tags; ++tag) logits[tag] = scores[tag] + compats[tag];
-  } else {
-    std::copy_n(scores, num_tags, logits);
-  }
-  double top = -INFINITY;
-  for (size_t tag = 0; tag < num_tags; ++tag) top = std::max(top, logits[tag]);
-  double total = 0;
-  for (size_t tag = 0; tag < num_tags; ++tag) {
-    if (top > -INFINITY) total += std::exp(logits[tag] - top);
-    cumulated_[tag] = total;
-  }
-  return top + std::log(total);
-}
-
 /// Fills reached_ with the different tags that these particles of one row go on with, in their
 /// order, and makes a place for each.
+///
+/// Arithmetic draws: the particles' numbers (m + U) / M, 1/M apart, are read as paths through the
+/// tree of cumulated q, so that each row gets its share of them, up to one. A row whose share is
+/// below one has no use for the digits that are left: its particle draws on by itself. (That must
+/// not be asked of the number of particles there, which depends on U.)
 void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
+  const bool by_arithmetic =
+      draws_by_arithmetic_ && row_shares_[static_cast<size_t>(row)] * num_particles() > 1;
   tags_.clear();
   reached_.clear();
   for (int32_t m : particles) {
-    // u ≤ 1 − 2⁻⁵³, so the product is below the total and a slice is found.
-    const double target = uniforms_[static_cast<size_t>(m)] * cumulated_.back();
-    const int32_t tag = find_slice(cumulated_.data(), static_cast<int>(cumulated_.size()), target);
+    const auto particle = static_cast<size_t>(m);
+    int32_t tag = 0;
+    if (by_arithmetic) {
+      const TagWheel::Hit hit = wheel_.hit(points_[particle]);
+      tag = hit.tag;
+      points_[particle] = hit.within;
+    } else {
+      tag = wheel_.find(uniforms_[particle]);
+    }
     tags_.push_back(tag);
     int32_t& place = place_of_tag_[static_cast<size_t>(tag)];
     if (place >= 0) continue;
@@ -138,25 +146,13 @@ void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
   for (int32_t tag : reached_) {
     place_of_tag_[static_cast<size_t>(tag)] = static_cast<int32_t>(counts_.size());
     counts_.push_back(0);
-    parents_.push_back(row);
+    children_.push_back({row, tag, 0, 0});
   }
   for (size_t i = 0; i < particles.size(); ++i) {
     const int32_t place = place_of_tag_[static_cast<size_t>(tags_[i])];
     places_[static_cast<size_t>(particles[i])] = place;
     ++counts_[static_cast<size_t>(place)];
   }
-}
-
-void Particles::select(std::vector<int32_t>& places) {
-  StepRecord& record = steps_.emplace_back();
-  record.num_rows = static_cast<int64_t>(row_counts_.size());
-  record.ess = weigh();
-  if (record.ess == 0) return;  // all are dead
-  Genealogy::Level level;
-  if (options_.error_bar) level = note_level();
-  if (should_resample(record.ess)) resample_now(record, level);
-  if (options_.error_bar) genealogy_.add(std::move(level));
-  settle(places);
 }
 
 /// Compares the particles' weights; returns the effective sample size.
@@ -174,78 +170,127 @@ double Particles::weigh() {
   return squares == 0 ? 0 : total_ * total_ / squares;
 }
 
-/// Who went where, before any resampling.
-Genealogy::Level Particles::note_level() const {
-  Genealogy::Level level;
-  level.parents = parents_;
-  level.counts = level.copies = counts_;
-  level.log_weight_changes.reserve(counts_.size());
-  for (size_t place = 0; place < counts_.size(); ++place) {
-    level.log_weight_changes.push_back(log_weights_[place] -
-                                       row_log_weights_[static_cast<size_t>(parents_[place])]);
-  }
-  return level;
-}
-
+/// Not at the last step: after its draw there is nothing to come, and before it Ẑ is known already,
+/// so that copying could only add noise to all tags but the last.
 bool Particles::should_resample(double ess) const {
-  if (step_ == length_ || options_.trigger == Trigger::kNever) return false;
+  if (step_ == length_ || ess == 0 || options_.trigger == Trigger::kNever) return false;
   return options_.trigger == Trigger::kAlways || ess < options_.alpha * num_particles();
 }
 
-/// Afterwards all weights are 1, and the mean weight so far is part of Ẑ.
-void Particles::resample_now(StepRecord& record, Genealogy::Level& level) {
+bool Particles::looks_again() {
+  if (record_.resampled) return false;
+  record_.ess = weigh();
+  // At the first step all particles are on one row.
+  if (!resamples_before_ || step_ == 1 || !should_resample(record_.ess)) return false;
+  std::vector<double> weights;
+  for (size_t row = 0; row < row_counts_.size(); ++row)
+    weights.push_back(std::exp(row_log_weights_[row] + row_log_changes_[row] - top_));
+  const std::vector<int32_t> before = row_counts_;
+  resample_now(weights, rows_, row_counts_);
+  if (options_.error_bar) note_rows(before, weights);
+  gather_by_row();
+  return true;
+}
+
+void Particles::select(std::vector<Child>& children) {
+  if (record_.resampled) weigh();
+  if (record_.ess > 0) {
+    const std::vector<int32_t> counts_before = counts_;
+    const bool resamples_after = !resamples_before_ && should_resample(record_.ess);
+    if (resamples_after) resample_now(weights_, places_, counts_);
+    if (options_.error_bar) note_children(counts_before);
+    if (resamples_after) std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
+    settle(children);
+  }  // else all are dead
+  steps_.push_back(std::move(record_));
+}
+
+/// Moves particles, of which counts[i] are at place i with this weight each, to the places of their
+/// ancestors. Afterwards all weights are 1, and the mean weight so far is part of Ẑ.
+void Particles::resample_now(std::span<const double> weights, std::vector<int32_t>& places,
+                             std::vector<int32_t>& counts) {
   // Particles in the order of places: like ones together, so that schemes with strata do their
   // best.
-  copies_.resize(counts_.size());  // where a place's next particle goes
-  std::exclusive_scan(counts_.begin(), counts_.end(), copies_.begin(), int32_t{0});
-  order_.resize(static_cast<size_t>(copies_.back() + counts_.back()));
+  find_firsts(counts, firsts_);
+  order_.resize(static_cast<size_t>(firsts_.back() + counts.back()));
   order_weights_.resize(order_.size());
-  for (size_t m = 0; m < places_.size(); ++m) {
-    if (places_[m] < 0) continue;
-    const auto place = static_cast<size_t>(places_[m]);
-    const auto at = static_cast<size_t>(copies_[place]++);
+  for (size_t m = 0; m < places.size(); ++m) {
+    if (places[m] < 0) continue;
+    const auto place = static_cast<size_t>(places[m]);
+    const auto at = static_cast<size_t>(firsts_[place]++);
     order_[at] = static_cast<int32_t>(m);
-    order_weights_[at] = weights_[place];
+    order_weights_[at] = weights[place];
   }
+  std::vector<double> uniforms(places.size());
   fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
-               static_cast<uint32_t>(step_), uniforms_);
-  std::vector<int32_t>& ancestors = record.ancestors;
-  ancestors.resize(places_.size());
-  resample(options_.resampling, order_weights_, uniforms_, ancestors);
+               static_cast<uint32_t>(step_), uniforms);
+  std::vector<int32_t>& ancestors = record_.ancestors;
+  ancestors.resize(places.size());
+  resample(options_.resampling, order_weights_, uniforms, ancestors);
   for (int32_t& ancestor : ancestors) ancestor = order_[static_cast<size_t>(ancestor)];
 
-  moved_ = places_;
-  copies_.assign(counts_.size(), 0);
+  const std::vector<int32_t> places_before = places;
+  std::fill(counts.begin(), counts.end(), 0);
   for (size_t m = 0; m < ancestors.size(); ++m) {
-    places_[m] = moved_[static_cast<size_t>(ancestors[m])];
-    ++copies_[static_cast<size_t>(places_[m])];
+    places[m] = places_before[static_cast<size_t>(ancestors[m])];
+    ++counts[static_cast<size_t>(places[m])];
   }
-  if (options_.error_bar) {
-    level.copies = copies_;
-    for (size_t place = 0; place < counts_.size(); ++place)
-      level.shares.push_back(counts_[place] * weights_[place]);
-  }
-  std::swap(counts_, copies_);
   log_z_ += top_ + std::log(total_ / num_particles());
-  std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
-  record.resampled = true;
+  record_.resampled = true;
+}
+
+/// For the error bar: rows that were weighed, and resampled before anything was drawn.
+void Particles::note_rows(std::span<const int32_t> counts_before, std::span<const double> weights) {
+  Genealogy::Level level;
+  level.is_drawn = false;
+  level.parents.resize(counts_before.size());
+  std::iota(level.parents.begin(), level.parents.end(), 0);
+  level.counts.assign(counts_before.begin(), counts_before.end());
+  level.copies = row_counts_;
+  level.log_weight_changes = row_log_changes_;
+  for (size_t row = 0; row < counts_before.size(); ++row)
+    level.shares.push_back(counts_before[row] * weights[row]);
+  genealogy_.add(std::move(level));
+}
+
+/// Likewise who went where, with counts before resampling, if that came after the draw.
+void Particles::note_children(std::span<const int32_t> counts_before) {
+  const bool resampled_before = record_.resampled && resamples_before_;
+  std::vector<int32_t> kept;  // the number of each row among those that were copied
+  if (resampled_before) {
+    for (int32_t next = 0; int32_t count : row_counts_) kept.push_back(count > 0 ? next++ : -1);
+  }
+  Genealogy::Level level;
+  level.counts.assign(counts_before.begin(), counts_before.end());
+  level.copies = counts_;
+  for (size_t place = 0; place < counts_.size(); ++place) {
+    const auto row = static_cast<size_t>(children_[place].row);
+    level.parents.push_back(resampled_before ? kept[row] : static_cast<int32_t>(row));
+    level.log_weight_changes.push_back(
+        resampled_before ? 0 : log_weights_[place] - row_log_weights_[row]);
+    if (record_.resampled && !resampled_before)
+      level.shares.push_back(counts_before[place] * weights_[place]);
+  }
+  genealogy_.add(std::move(level));
 }
 
 /// The places that particles are at become the rows of the next level.
-void Particles::settle(std::vector<int32_t>& places) {
-  row_of_place_.assign(counts_.size(), -1);
+void Particles::settle(std::vector<Child>& children) {
+  std::vector<int32_t>& row_of_place = firsts_;
+  row_of_place.assign(counts_.size(), -1);
   row_log_weights_.clear();
   row_counts_.clear();
+  row_shares_.clear();
   for (size_t place = 0; place < counts_.size(); ++place) {
     if (counts_[place] == 0) continue;
-    row_of_place_[place] = static_cast<int32_t>(places.size());
-    places.push_back(static_cast<int32_t>(place));
+    row_of_place[place] = static_cast<int32_t>(children.size());
+    children.push_back(children_[place]);
     row_log_weights_.push_back(log_weights_[place]);
     row_counts_.push_back(counts_[place]);
+    if (draws_by_arithmetic_) row_shares_.push_back(shares_[place]);
   }
-  for (int32_t& place : places_) {
-    if (place >= 0) place = row_of_place_[static_cast<size_t>(place)];
-  }
+  for (size_t m = 0; m < places_.size(); ++m)
+    rows_[m] = places_[m] < 0 ? -1 : row_of_place[static_cast<size_t>(places_[m])];
 }
 
 void Particles::weigh_rows(const Forest&, std::span<const RowId>, std::vector<int32_t>& counts,
@@ -264,7 +309,8 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
                  .particles = options_.particles,
                  .temperature = options_.temperature,
                  .seed = options_.seed,
-                 .sequence = sequence_};
+                 .sequence = sequence_,
+                 .draws = draws_names()[static_cast<size_t>(options_.draws)]};
   result.steps = std::move(steps_);
   weigh_rows(forest, final_rows, result.counts, result.log_weights);
   fill_sequences(forest, final_rows, length_, result);
@@ -282,7 +328,12 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
 /// By the delta method: the standard deviation of Ẑ / Z, and what the weights say about it.
 ErrorBar Particles::error_bar(std::span<const StepRecord> steps) const {
   if (steps.empty()) return {Certainty::kExact, 0.0, ""};  // the one tagging of no symbols
-  std::vector<double> weights;                             // relative to the heaviest
+  if (draws_by_arithmetic_) {
+    return {
+        Certainty::kUnknown, std::nullopt,
+        "arithmetic draws are not independent, so one run tells no error: use several (--runs)"};
+  }
+  std::vector<double> weights;  // relative to the heaviest
   for (double log_weight : row_log_weights_) weights.push_back(std::exp(log_weight - top_));
   RunEvidence evidence{
       .num_particles = num_particles(),

@@ -3,63 +3,76 @@
 #include "runtime/smc/error_bar.h"
 #include "runtime/smc/genealogy.h"
 #include "runtime/smc/population.h"
+#include "runtime/smc/tag_wheel.h"
 
 namespace scry {
 
 /// M particles. Those on one row have one weight, as a weight is made of the row's path alone.
+///
+/// Where w_t does not depend on y_t, particles are resampled before they draw y_t, unless told
+/// otherwise: they draw as if nothing was resampled, and draw again, with the candidates shown
+/// again, if the weights, known by then, say that they must be.
 class Particles : public Population {
  public:
   Particles(const SampleOptions& options, int64_t sequence, int length);
   void begin(int step) override;
-  void propose(const CandidateTable& table, std::vector<Placed>& placed) override;
-  void select(std::vector<int32_t>& places) override;
+  void propose(const CandidateTable& table) override;
+  bool looks_again() override;
+  void select(std::vector<Child>& children) override;
   void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
                   std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
 
  private:
-  double cumulate(const CandidateTable& table, size_t row);
+  void gather_by_row();
   void draw_tags(std::span<const int32_t> particles, int32_t row);
   double weigh();
   bool should_resample(double ess) const;
-  Genealogy::Level note_level() const;
-  void resample_now(StepRecord& record, Genealogy::Level& level);
-  void settle(std::vector<int32_t>& places);
+  void resample_now(std::span<const double> weights, std::vector<int32_t>& places,
+                    std::vector<int32_t>& counts);
+  void note_rows(std::span<const int32_t> counts_before, std::span<const double> weights);
+  void note_children(std::span<const int32_t> counts_before);
+  void settle(std::vector<Child>& children);
   ErrorBar error_bar(std::span<const StepRecord> steps) const;
   double num_particles() const { return static_cast<double>(options_.particles); }
 
   SampleOptions options_;
   int64_t sequence_;
   int length_;
-  bool proposes_ahead_, weighs_ahead_;
+  bool proposes_ahead_, weighs_ahead_, resamples_before_, draws_by_arithmetic_;
 
   int step_ = 0;
   double log_z_ = 0;  // of the steps up to the last resampling
+  StepRecord record_;
 
-  // Of each particle: its row in the level, and during a step the place it moves to. -1: dead, as
-  // no candidate of positive probability was left to it.
-  std::vector<int32_t> places_;
+  // Of each particle: its row in the level, and the child that it moves to, by its place. -1: dead,
+  // as no candidate of positive probability was left to it.
+  std::vector<int32_t> rows_, places_;
   std::vector<double> uniforms_;
+  std::vector<double> points_;  // arithmetic draws: where in its row's part of (0, 1) it is
 
   // Of the level's rows.
   std::vector<double> row_log_weights_;  // of each particle there, since the last resampling
+  std::vector<double> row_log_changes_;  // of it by this step, where that depends on no tag
+  std::vector<double> row_shares_;       // arithmetic draws: q of the row's whole prefix
   std::vector<int32_t> row_counts_;
   std::vector<int32_t> by_row_;  // the living particles, those of one row together
   size_t num_seen_ = 0;          // of by_row_: of the rows whose candidates were seen
 
   // Of the step's places: the children that particles were drawn to.
-  std::vector<int32_t> parents_, counts_, copies_, row_of_place_;
-  std::vector<double> log_weights_;
+  std::vector<Child> children_;
+  std::vector<int32_t> counts_;
+  std::vector<double> log_weights_, shares_;
   std::vector<double> weights_;  // relative to exp top_
   double top_ = 0, total_ = 0;   // of the weights of all particles
 
-  // Of one row's tags.
-  std::vector<double> cumulated_;        // q
+  // Of one row.
+  TagWheel wheel_;
   std::vector<int32_t> place_of_tag_;    // -1: nobody went there
   std::vector<int32_t> tags_, reached_;  // of each particle on the row; the different ones
 
   std::vector<double> order_weights_;  // scratch of resampling
-  std::vector<int32_t> order_, moved_;
+  std::vector<int32_t> order_, firsts_;
   std::vector<StepRecord> steps_;
   Genealogy genealogy_;
 };

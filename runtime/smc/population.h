@@ -11,9 +11,11 @@
 namespace scry {
 
 /// The candidates of one step, for some rows of one sequence, one after the other: cell = row · |Y|
-/// + tag, rows counted within the table. Scores are divided by the temperature already.
+/// + tag, rows counted within the table. The numbers are the model's own; what they weigh is their
+/// `scale`-fold, as a temperature divides g and C alike.
 struct CandidateTable {
   int num_tags = 0;
+  double scale = 1;                    ///< 1 / temperature
   int64_t first_row = 0;               ///< the number of the table's first row in its sequence
   std::span<const double> scores;      ///< g; -∞ where forbidden
   std::span<const double> compats;     ///< C_t; empty at t = T and without lookahead, where it is 0
@@ -21,29 +23,30 @@ struct CandidateTable {
   std::span<const double> row_compats;  ///< C_{t-1}
   size_t num_rows() const { return row_scores.size(); }
   double compat(size_t cell) const { return compats.empty() ? 0 : compats[cell]; }
-  bool viable(size_t cell) const { return scores[cell] > -INFINITY && compat(cell) > -INFINITY; }
 };
 
-/// A candidate that may be kept: the cell of a table, and the place that its child gets. Who was
-/// at this place before gives way.
-struct Placed {
-  int64_t cell;
-  int32_t place;
+/// A candidate that becomes a row of the next level.
+struct Child {
+  int64_t row;  ///< its parent, by its number in the sequence
+  int32_t tag;
+  double score, compat;  ///< g and C_t, as they were in the table
 };
 
 /// Of one sequence. Rows are numbered within it, from 0. In each step it is shown the candidates of
-/// all rows, in as many tables as memory asks for, and then says which children it keeps. What it
-/// keeps does not depend on how the rows were cut into tables.
+/// all rows, in as many tables as memory asks for, perhaps a second time, and then says which
+/// children it keeps. What it keeps does not depend on how the rows were cut into tables.
 class Population {
  public:
   virtual ~Population() = default;
   /// Step t begins, counted from 1.
   virtual void begin(int step) = 0;
-  /// Finds places, counted from 0, for those of the next rows' candidates that may be kept.
-  virtual void propose(const CandidateTable& table, std::vector<Placed>& placed) = 0;
-  /// After all rows: the places whose children become the rows of the next level, in the order of
-  /// their parents and then of their tags. None: nothing of positive weight is left.
-  virtual void select(std::vector<int32_t>& places) = 0;
+  /// The candidates of the next rows.
+  virtual void propose(const CandidateTable& table) = 0;
+  /// After all rows: whether it must be shown them again, all from the first.
+  virtual bool looks_again() { return false; }
+  /// After that: the children that become the rows of the next level, in the order of their parents
+  /// and then of their tags. None: nothing of positive weight is left.
+  virtual void select(std::vector<Child>& children) = 0;
   /// After the last step, whose rows are `final_rows` of the forest: the log of the weight of each,
   /// which add up to Ẑ; and how many particles are on each, or nothing where rows are weighted as
   /// they are.

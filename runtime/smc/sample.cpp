@@ -45,6 +45,12 @@ Ensemble smooth(const Program& program, const Parameters& parameters, const Samp
                 SampleOptions options) {
   return sample_by(Method::kSmooth, program, parameters, input, std::move(options));
 }
+Ensemble discrete(const Program& program, const Parameters& parameters, const SampleInput& input,
+                  SampleOptions options) {
+  const bool ahead = program.has_proposal() && options.method != Method::kDiscrete;
+  return sample_by(ahead ? Method::kDiscreteAhead : Method::kDiscrete, program, parameters, input,
+                   std::move(options));
+}
 Ensemble beam(const Program& program, const Parameters& parameters, const SampleInput& input,
               SampleOptions options) {
   const bool ahead = options.method == Method::kBeamAhead;

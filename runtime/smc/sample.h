@@ -20,9 +20,12 @@ namespace scry {
 struct SampleOptions {
   Method method = Method::kSmooth;
   int particles = 128;  ///< M; the beam's width
-  Resampling resampling = Resampling::kMultinomial;
+  Resampling resampling = Resampling::kSystematic;
+  ResampleAt resample_at = ResampleAt::kBefore;
   Trigger trigger = Trigger::kAuto;
-  double alpha = 0.5;      ///< kEss: resample when ESS < αM
+  double alpha = 0.5;  ///< kEss: resample when ESS < αM
+  Draws draws = Draws::kIndependent;
+  Weights weights = Weights::kSampler;
   double temperature = 1;  ///< samples from exp(G_T / temperature)
   uint64_t seed = 1;
   bool error_bar = true;                ///< of log Ẑ
@@ -75,6 +78,9 @@ Ensemble filter(const Program& program, const Parameters& parameters, const Samp
                 SampleOptions options = {});
 Ensemble smooth(const Program& program, const Parameters& parameters, const SampleInput& input,
                 SampleOptions options = {});
+/// With the lookahead if there is one, unless the options' method is kDiscrete.
+Ensemble discrete(const Program& program, const Parameters& parameters, const SampleInput& input,
+                  SampleOptions options = {});
 Ensemble beam(const Program& program, const Parameters& parameters, const SampleInput& input,
               SampleOptions options = {});
 Ensemble enumerate(const Program& program, const Parameters& parameters, const SampleInput& input,

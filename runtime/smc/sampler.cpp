@@ -161,7 +161,10 @@ std::vector<Outcome> Sampler::sample_ended(std::span<const SampleInput> inputs,
   });
 
   SampleOptions settled = options;
-  if (options.trigger == Trigger::kAuto) settled.trigger = row_of(options.method).trigger;
+  if (options.trigger == Trigger::kAuto) {
+    const bool never = options.draws == Draws::kArithmetic;
+    settled.trigger = never ? Trigger::kNever : row_of(options.method).trigger;
+  }
   if (options.memory == 0) settled.memory = default_memory();
   const std::vector<double> bytes = check_memory(*program_, settled, jobs);
   run(jobs, bytes, std::move(settled), inputs.size() - jobs.size());
@@ -207,7 +210,10 @@ std::vector<Outcome> Sampler::sample(std::span<const SampleInput> inputs,
                                      const SampleOptions& options) {
   const EndedInputs ended(program_->task, inputs);
   std::vector<Outcome> outcomes = sample_ended(ended.all(), options);
-  for (Outcome& outcome : outcomes) drop_end(program_->task, outcome.ensemble);
+  for (Outcome& outcome : outcomes) {
+    drop_end(program_->task, outcome.ensemble);
+    if (options.weights == Weights::kScore && !outcome.error) weigh_by_score(outcome.ensemble);
+  }
   return outcomes;
 }
 
@@ -219,6 +225,7 @@ std::vector<Outcome> Sampler::sample_runs(std::span<const SampleInput> inputs,
   std::vector<Outcome> pooled(inputs.size());
   for (int run = 0; run < num_runs; ++run) {
     SampleOptions mine = options;
+    mine.weights = Weights::kSampler;  // scores weigh what all runs found
     mine.seed = derive_seed(options.seed, static_cast<uint32_t>(run));
     mine.progress = [&](size_t done) {
       const size_t before = static_cast<size_t>(run) * inputs.size();
@@ -238,6 +245,7 @@ std::vector<Outcome> Sampler::sample_runs(std::span<const SampleInput> inputs,
     if (runs[i].empty() || static_cast<int>(runs[i].size()) + num_empty[i] < num_runs) continue;
     pooled[i].error.reset();
     pooled[i].ensemble = pool_runs(runs[i], num_empty[i]);
+    if (options.weights == Weights::kScore) weigh_by_score(pooled[i].ensemble);
   }
   return pooled;
 }

@@ -67,8 +67,10 @@ TEST_CASE("every offered method answers by the command, and JSON calls it as the
     if (row.log_z == LogZ::kExact) CHECK(record["log_z_status"] == "exact");
     if (row.log_z == LogZ::kLowerBound) CHECK(record["log_z_status"] == "lower bound");
     if (has_variants(name)) {
-      CHECK(run("-M 3 --beam-by lookahead")["method"] == name);
+      CHECK(run("-M 3 --rank-by lookahead")["method"] == name);
       CHECK(&cli::chosen_method(name, "lookahead", true) == find_method(name, Weighs::kLookahead));
+      CHECK(&cli::chosen_method(name, "", true) == find_method(name, Weighs::kLookahead));
+      CHECK(&cli::chosen_method(name, "", false) == find_method(name, Weighs::kScore));
     }
   }
 }

@@ -72,8 +72,29 @@ TEST_CASE("docs/output.md has every key that sample prints, for every method, an
     }
     CHECK(keys == without_steps);  // one schema
   }
-  all.merge(printed(box, {sample + "filter --resample always --steps --kl"}));
+  all.merge(printed(box, {sample + "filter --resample always --steps"}));
   CHECK(all == expected);
+}
+
+TEST_CASE("docs/output.md has every key that eval prints, as JSON and as CSV, and no other") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1\n1 2\n");
+  const std::string eval = "lesson_01_hmm eval --input in.txt -M 2,4 --runs 2 --format ";
+  Keys keys = printed(box, {eval + "json", eval + "json --max-rows 0 --max-states 0"}, true);
+  const auto failed = box.program(eval + "json --memory 1K");  // leaves the inputs out
+  CHECK(failed.exit_code == 1);
+  collect(json::parse(failed.out), "", {}, keys);
+  CHECK(keys == documented("eval --format json"));
+
+  Keys of_rows, columns;
+  for (const std::string& key : keys) {
+    if (key.starts_with("rows[].")) of_rows.insert(key.substr(7));
+  }
+  const auto csv = box.program(eval + "csv");
+  REQUIRE(csv.exit_code == 0);
+  std::istringstream header(lines_of(csv.out).front());
+  for (std::string column; std::getline(header, column, ',');) columns.insert(column);
+  CHECK(columns == of_rows);
 }
 
 TEST_CASE("docs/output.md has every key of an epoch, and no other") {

@@ -85,15 +85,17 @@ TEST_CASE("options reach the sampler, and the seed decides") {
   const auto field = [&](const std::string& options, const char* name) {
     return json::parse(run(options))[name];
   };
-  CHECK(field("--resample always --scheme systematic", "resampling") == "systematic, always");
-  CHECK(field("--resample ess --alpha 0.9", "resampling") == "multinomial if ESS < 0.9 M");
+  CHECK(field("--resample always --scheme systematic", "resampling") ==
+        "systematic, before the draw, always");
+  CHECK(field("--resample ess --alpha 0.9", "resampling") ==
+        "systematic, before the draw, if ESS < 0.9 M");
+  CHECK(field("--resample always --resample-at after --scheme multinomial", "resampling") ==
+        "multinomial, after the draw, always");
   CHECK(field("--temperature 2", "temperature") == 2.0);
   CHECK(field("--runs 5 -M 10", "runs") == 5);
   CHECK(field("--top 2", "sequences").size() == 2);
   CHECK(!json::parse(run("")).contains("steps"));
   CHECK(field("--steps", "steps").size() == 6);
-  CHECK(field("--kl", "kl_bits").get<double>() > 0);
-  CHECK(field("--kl --max-rows 10", "offset_kl_bits").get<double>() >= 0);
 }
 
 TEST_CASE("searches find the same taggings, to the bit, on any number of threads") {
@@ -227,7 +229,6 @@ TEST_CASE("options that a method would ignore are refused") {
   write_text(box.path("in.txt"), "1 2\n");
   REQUIRE(box.program("lesson_01_hmm init -o p.safetensors").exit_code == 0);
   for (const char* options : {"--method viterbi --top 2",
-                              "--method viterbi --kl",
                               "--method viterbi -M 5",
                               "--method astar --temperature 2",
                               "--method astar --runs 2",
@@ -248,7 +249,16 @@ TEST_CASE("options that a method would ignore are refused") {
                               "--resample never --alpha 0.3",
                               "--resample never --scheme residual",
                               "--resample always --alpha 0.3",
-                              "--method is --scheme residual"}) {
+                              "--method is --scheme residual",
+                              "--method is --resample always --resample-at before",
+                              "--resample never --resample-at after",
+                              "--draws arithmetic --resample ess",
+                              "--draws arithmetic --alpha 0.3",
+                              "--method discrete --draws arithmetic",
+                              "--method discrete --resample always",
+                              "--method discrete --scheme residual",
+                              "--method beam --weights score",
+                              "--method viterbi --weights score"}) {
     const auto result = box.program(kHmm + options);
     INFO(options << ": " << result.err);
     CHECK(result.exit_code == 2);
@@ -257,13 +267,43 @@ TEST_CASE("options that a method would ignore are refused") {
     CHECK(result.out.empty());
   }
   for (const char* options :
-       {"--method filter --max-rows 9 --kl", "--method beam --seed 3 --kl --params p.safetensors",
-        "--method is --resample ess --scheme residual --alpha 0.3", "--method beam --seed 3",
-        "--method exact -M 5 --top 2 --kl --max-rows 3 --temperature 2"}) {
+       {"--method is --resample ess --scheme residual --alpha 0.3", "--method beam --seed 3",
+        "--method exact -M 5 --top 2 --max-rows 3 --temperature 2",
+        "--method discrete --runs 3 --rank-by score --seed 3",
+        "--draws arithmetic --resample never", "--draws arithmetic --method filter",
+        "--resample-at after --scheme multinomial", "--weights score --runs 2",
+        "--method exact --weights score", "--method discrete --weights score"}) {
     const auto result = box.program(kHmm + options);
     INFO(options << ": " << result.err);
     CHECK(result.exit_code == 0);
   }
+}
+
+TEST_CASE("a discrete set looks ahead if it can, and tells to use runs for its error") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1 2 3\n");
+  const auto record = [&](const std::string& options) {
+    const auto result = box.program(kHmm + "--format jsonl -M 3 --precision double " + options);
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out);
+  };
+  const json exact = record("--method exact"), ahead = record("--method discrete"),
+             blind = record("--method discrete --rank-by score");
+  // The lookahead of this model is exact.
+  CHECK(ahead["log_z"].get<double>() == Approx(exact["log_z"].get<double>()).epsilon(1e-12));
+  CHECK(std::abs(blind["log_z"].get<double>() - exact["log_z"].get<double>()) > 1e-6);
+  CHECK(blind["log_z_status"] == "unknown");
+  CHECK(blind["log_z_error"].is_null());
+  CHECK(blind["log_z_caution"].get<std::string>().find("--runs") != std::string::npos);
+  CHECK(blind["num_sequences"] == 3);
+  CHECK(blind["particles"] == 3);
+  CHECK(record("--method discrete --rank-by score --runs 20")["log_z_error"].get<double>() > 0);
+  CHECK(record("--method discrete --weights score")["weights"] == "score");
+  CHECK(record("--draws arithmetic")["draws"] == "arithmetic");
+  const auto table = box.program(kHmm + "-M 3 --method discrete --stats");
+  CHECK(table.out.find("--runs") != std::string::npos);
+  CHECK(table.err.find("none for 1 of 1: use --runs") != std::string::npos);
 }
 
 TEST_CASE("random weights are told of, and given ones are not") {

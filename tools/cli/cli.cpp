@@ -44,6 +44,10 @@ constexpr std::array kCommands{
             "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",
             "sample MODEL --input data/stress/dev1.tsv -M 128 --stats", true, declare_sample},
+    Command{"eval", "Compare methods: how far their samples are from the model",
+            "eval MODEL --params learned.safetensors --input data/stress/test.tsv --methods "
+            "PF,PS,beam -M 8,32",
+            true, declare_eval},
     Command{"version", "Print Scry's version", "version", false, declare_version},
 };
 

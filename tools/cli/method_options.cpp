@@ -15,16 +15,15 @@ namespace {
 using Serves = bool (*)(const MethodRow&);
 
 bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
+bool is_variant(const MethodRow& row) { return has_variants(row.name); }
 bool is_limited(const MethodRow& row) {
   return row.make == nullptr || row.selects == Selects::kAll;
 }
 
-/// The methods that an option serves; and perhaps another option, beside which it has a use
-/// whatever the method, or without which it has none. Options that are not here serve all.
+/// The methods that an option serves. Options that are not here serve all.
 struct OptionUse {
   const char* option;
   Serves serves;
-  const char* also_with = nullptr;
 };
 constexpr Serves kEnsembles = [](const MethodRow& row) { return row.finds_ensembles(); };
 constexpr std::array kUses{
@@ -32,13 +31,18 @@ constexpr std::array kUses{
     OptionUse{"--resample", resamples},
     OptionUse{"--scheme", resamples},
     OptionUse{"--alpha", resamples},
-    OptionUse{"--beam-by", [](const MethodRow& row) { return has_variants(row.name); }},
+    OptionUse{"--resample-at", [](const MethodRow& row) { return row.weighs_before_draw(); }},
+    OptionUse{"--draws", resamples},
+    OptionUse{"--weights",
+              [](const MethodRow& row) {
+                return row.finds_ensembles() && row.selects != Selects::kBest;
+              }},
+    OptionUse{"--rank-by", is_variant},
     OptionUse{"--temperature", kEnsembles},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top", kEnsembles},
     OptionUse{"--steps", kEnsembles},
-    OptionUse{"--kl", kEnsembles},
-    OptionUse{"--max-rows", is_limited, "--kl"},
+    OptionUse{"--max-rows", is_limited},
     OptionUse{"--batch", [](const MethodRow& row) { return row.make != nullptr; }},
     OptionUse{"--memory", [](const MethodRow& row) { return row.keeps_to_memory; }},
 };
@@ -80,14 +84,21 @@ std::string resample_help() {
 }
 
 std::string max_rows_help() {
-  return fmt::format("Limit of {} and --kl: rows in memory", names_of(is_limited));
+  return fmt::format("Limit of {}: rows in memory", names_of(is_limited));
 }
 
-const MethodRow& chosen_method(const std::string& name, const std::string& beam_by,
+std::string rank_by_help() {
+  return fmt::format("What {} compare prefixes by: G_t, or G_t + C_t; that if there is a lookahead",
+                     names_of(is_variant));
+}
+
+const MethodRow& chosen_method(const std::string& name, const std::string& rank_by,
                                bool has_lookahead) {
   if (name.empty()) return row_of(default_method(has_lookahead));
   if (!has_variants(name)) return *find_method(name);
-  return *find_method(name, named<Weighs>(weighs_names(), beam_by));
+  if (rank_by.empty())
+    return *find_method(name, has_lookahead ? Weighs::kLookahead : Weighs::kScore);
+  return *find_method(name, named<Weighs>(weighs_names(), rank_by));
 }
 
 void check_method_options(const CLI::App& app, const std::string& method) {
@@ -95,22 +106,23 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   const MethodRow& row = chosen_method(method, weighs_names()[0], true);
   for (const OptionUse& use : kUses) {
     if (!given(use.option) || use.serves(row)) continue;
-    if (use.also_with != nullptr && given(use.also_with)) continue;
     const std::string beside = method.empty() ? "sampling" : "--method " + method;
-    refuse(use.option, beside,
-           fmt::format("it is for {}{}", names_of(use.serves),
-                       use.also_with == nullptr ? "" : fmt::format(" and {}", use.also_with)));
+    refuse(use.option, beside, fmt::format("it is for {}", names_of(use.serves)));
   }
   // Seeds are of draws, and of fresh parameters.
-  if (given("--seed") && given("--params") && !row.is_random && !given("--kl"))
+  if (given("--seed") && given("--params") && !row.is_random)
     refuse("--seed", "--method " + method, "nothing is drawn, and the parameters are given");
   const std::string resample = value_of(app, "--resample");
-  const bool never = resample == "never" || (resample.empty() && row.trigger == Trigger::kNever);
-  for (const char* option : {"--scheme", "--alpha"}) {
-    if (given(option) && never)
-      refuse(option, resample.empty() ? "--method " + method : "--resample never",
-             resample.empty() ? "it does not resample unless --resample says so"
-                              : "nothing is resampled");
+  const bool arithmetic = value_of(app, "--draws") == "arithmetic";
+  if (arithmetic && !resample.empty() && resample != "never")
+    refuse("--draws", "--resample " + resample, "arithmetic draws cannot be resampled");
+  const bool never =
+      resample == "never" || arithmetic || (resample.empty() && row.trigger == Trigger::kNever);
+  for (const char* option : {"--scheme", "--alpha", "--resample-at"}) {
+    if (!given(option) || !never) continue;
+    if (!resample.empty()) refuse(option, "--resample never", "nothing is resampled");
+    if (arithmetic) refuse(option, "--draws arithmetic", "nothing is resampled");
+    refuse(option, "--method " + method, "it does not resample unless --resample says so");
   }
   if (given("--alpha") && resample == "always")
     refuse("--alpha", "--resample always", "it is for --resample ess");

@@ -9,7 +9,6 @@
 #include "runtime/search/exact.h"
 #include "runtime/search/search.h"
 #include "runtime/smc/memory.h"
-#include "runtime/smc/metrics.h"
 #include "runtime/smc/sampler.h"
 #include "tools/cli/command.h"
 #include "tools/cli/input_format.h"
@@ -28,12 +27,15 @@ constexpr size_t kShownErrors = 20;
 
 struct SampleCommandOptions {
   std::string params, input, output, method, format = "table", precision = "float";
-  std::string scheme = scheme_names()[0], resample, beam_by = weighs_names()[0];
+  std::string scheme = name_of(scheme_names(), SampleOptions().resampling),
+              resample_at = name_of(resample_at_names(), SampleOptions().resample_at),
+              draws = name_of(draws_names(), SampleOptions().draws),
+              weights = name_of(weights_names(), SampleOptions().weights), resample, rank_by;
   InputFormatOption input_format;
   SampleOptions sampling;
   int runs = 1, top = -1;
   int64_t max_rows = 0;
-  bool constrained = false, with_kl = false, with_steps = false, with_stats = false;
+  bool constrained = false, with_steps = false, with_stats = false;
 };
 
 class SampleCommand {
@@ -45,7 +47,7 @@ class SampleCommand {
                                                                              : Precision::kFloat,
                                   .gradients = false})),
         parameters_(parameters_of(program_, options.params, options.sampling.seed)),
-        method_(chosen_method(options.method, options.beam_by, program_.has_proposal())),
+        method_(chosen_method(options.method, options.rank_by, program_.has_proposal())),
         sampler_(program_, parameters_, options.sampling.threads) {
     SampleOptions& sampling = options_.sampling;
     if (method_.make != nullptr) sampling.method = method_.method;
@@ -54,7 +56,10 @@ class SampleCommand {
                         : method_.method == Method::kAstar ? SearchOptions().max_rows
                                                            : int64_t{1} << 20;
     sampling.resampling = named<Resampling>(scheme_names(), options_.scheme);
+    sampling.resample_at = named<ResampleAt>(resample_at_names(), options_.resample_at);
     sampling.trigger = named<Trigger>(trigger_names(), options_.resample);
+    sampling.draws = named<Draws>(draws_names(), options_.draws);
+    sampling.weights = named<Weights>(weights_names(), options_.weights);
   }
 
   int run() {
@@ -134,7 +139,6 @@ class SampleCommand {
       search(inputs, results);
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (options_.with_kl) measure(inputs, results);
     return results;
   }
 
@@ -154,7 +158,14 @@ class SampleCommand {
   }
 
   std::vector<Outcome> sample_all(std::span<const SampleInput> inputs) {
-    if (method_.make == nullptr) return exact(program_, parameters_, inputs, options_.sampling);
+    if (method_.make == nullptr) {
+      std::vector<Outcome> outcomes = exact(program_, parameters_, inputs, options_.sampling);
+      for (Outcome& outcome : outcomes) {
+        if (options_.sampling.weights == Weights::kScore && !outcome.error)
+          weigh_by_score(outcome.ensemble);
+      }
+      return outcomes;
+    }
     return options_.runs > 1 ? sampler_.sample_runs(inputs, options_.sampling, options_.runs)
                              : sampler_.sample(inputs, options_.sampling);
   }
@@ -184,38 +195,6 @@ class SampleCommand {
                       return error.trouble() != Trouble::kTooMuchMemory;
                     }
                   });
-  }
-
-  /// KL(p̂ ‖ p), exactly where all taggings can be enumerated; else the offset KL, over the
-  /// particles drawn and twice as many by filtering (sec:metrics).
-  void measure(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) {
-    SampleOptions quiet = options_.sampling;
-    quiet.progress = {};
-    const std::vector<Outcome> extra = sample_extra(sampler_, inputs, quiet);
-    for (size_t i = 0; i < results.size(); ++i) {
-      SampleResult& result = results[i];
-      if (!result.ensemble) continue;
-      quiet.first_sequence = result.sequence;
-      const double count = count_taggings(inputs[i], program_.task);
-      double log_z = result.ensemble->log_z;
-      if (result.ensemble->certainty == Certainty::kExact) {
-        // Then it is that of p, whatever was drawn.
-      } else if (count <= static_cast<double>(options_.sampling.max_rows)) {
-        try {
-          log_z = exact(sampler_, inputs[i], quiet).log_z;
-        } catch (const SamplingError& error) {  // in a tagging that was not drawn
-          result.error = "no KL: " + explain(error);
-          continue;
-        }
-      } else {
-        result.kl_is_offset = true;
-        ParticlePool pool;
-        pool.add(*result.ensemble);
-        if (!extra[i].error) pool.add(extra[i].ensemble);
-        log_z = pool.log_z(options_.sampling.temperature);
-      }
-      result.kl_bits = to_bits(kl_divergence(*result.ensemble, log_z));
-    }
   }
 
   void note_error(const SampleResult& result) {
@@ -271,8 +250,15 @@ Action declare_sample(CLI::App& app) {
                    ->capture_default_str()
                    ->type_name("X"),
                "between 0 and 1", [](double x) { return x >= 0 && x <= 1; });
-  add_choice(app, "--beam-by", options->beam_by, strings(weighs_names()),
-             "A beam keeps the best by G_t, or by G_t + C_t");
+  add_choice(app, "--resample-at", options->resample_at, strings(resample_at_names()),
+             "Before y_t is drawn, as its weight does not depend on it; or after");
+  add_choice(app, "--draws", options->draws, strings(draws_names()),
+             "Of each particle by itself; or evenly spread over q, where nothing is resampled");
+  add_choice(app, "--weights", options->weights, strings(weights_names()),
+             "Of the taggings found: as the method weighs them, or by exp G_T, which is nearer to "
+             "p where few matter, and spoils marginals elsewhere");
+  add_choice(app, "--rank-by,--beam-by", options->rank_by, strings(weighs_names()), rank_by_help())
+      ->default_str("");
   check_number(
       app.add_option("--temperature", sampling.temperature, "Sample from exp(G_T / temperature)")
           ->capture_default_str()
@@ -288,10 +274,6 @@ Action declare_sample(CLI::App& app) {
   app.add_flag("--steps", options->with_steps, "jsonl: the record of every step, too");
   app.add_flag("--stats", options->with_stats,
                "Afterwards, on standard error: rows computed, ESS, time");
-  app.add_flag(
-      "--kl", options->with_kl,
-      "KL of the sample to the model in bits: exact if all taggings can be enumerated, else "
-      "the offset KL, a lower bound");
   check_number(app.add_option("--max-rows", options->max_rows, max_rows_help())->type_name("N"),
                "a whole number above 0", [](double x) { return x >= 1 && x <= 1e9; });
   add_memory(app, sampling.memory);

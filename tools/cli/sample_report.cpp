@@ -75,15 +75,10 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
     if (end > at) x.push_back(result.line->symbols.substr(at, end - at));
     at = end + 1;
   }
-  const auto if_offset = [&](bool offset) {
-    return result.kl_bits && result.kl_is_offset == offset ? Json(*result.kl_bits) : Json();
-  };
   const Json json{{"line", result.line->line},
                   {"x", std::move(x)},
                   {"error", result.error.empty() ? Json() : Json(result.error)},
-                  {"parameters", parameters},
-                  {"kl_bits", if_offset(false)},
-                  {"offset_kl_bits", if_offset(true)}};
+                  {"parameters", parameters}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const std::string record = result.best ? to_json(*result.best, task, method, result.sequence)
                              : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
@@ -104,39 +99,36 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
                    {"x"},
                    {bounds ? "log Z at least" : "log Z", true},
                    {"ESS", true},
-                   {"KL bits", true},
                    {"p", true},
                    {"G_T", true},
                    {"y"},
                    {"note"}});
   for (const SampleResult& result : results) {
-    std::vector<std::string> cells(9);
+    std::vector<std::string> cells(8);
     cells[0] = std::to_string(result.line->line);
     cells[1] = cut_symbols(result.line->symbols);
     if (!result.error.empty()) {
-      cells[8] = "error: " + result.error;
+      cells[7] = "error: " + result.error;
       table.add(cells);
     }
     if (result.best) {
-      cells[6] = fmt::format("{:.3f}", result.best->log_score);
-      cells[7] = join_tags(result.best->tags, task.y);
-      cells[8] = result.best->optimal ? "" : "heuristic: " + result.best->why;
+      cells[5] = fmt::format("{:.3f}", result.best->log_score);
+      cells[6] = join_tags(result.best->tags, task.y);
+      cells[7] = result.best->optimal ? "" : "heuristic: " + result.best->why;
       table.add(cells);
     }
     if (!result.ensemble) continue;
     const Ensemble& ensemble = *result.ensemble;
     cells[2] = format_log_z(ensemble);
     if (ensemble.info.particles > 0) cells[3] = fmt::format("{:.1f}", ensemble.ess());
-    if (result.kl_bits)
-      cells[4] = fmt::format("{}{:.3f}", result.kl_is_offset ? "≥" : "", *result.kl_bits);
-    cells[8] = ensemble.caution;
+    cells[7] = ensemble.caution;
     bool first = true;
     for (size_t i : ensemble.top(top)) {
-      cells[5] = format_probability(ensemble, i);
-      cells[6] = fmt::format("{:.3f}", ensemble.log_scores[i]);
-      cells[7] = join_tags(ensemble.sequence(i), task.y);
+      cells[4] = format_probability(ensemble, i);
+      cells[5] = fmt::format("{:.3f}", ensemble.log_scores[i]);
+      cells[6] = join_tags(ensemble.sequence(i), task.y);
       table.add(cells, first ? TextTable::Look::kPlain : TextTable::Look::kDim);
-      if (first) std::fill(cells.begin(), cells.begin() + 5, ""), cells[8].clear();
+      if (first) std::fill(cells.begin(), cells.begin() + 4, ""), cells[7].clear();
       first = false;
     }
   }
@@ -151,7 +143,11 @@ void SampleTotals::add(const SampleResult& result) {
   const Ensemble& ensemble = *result.ensemble;
   if (ensemble.info.particles > 0 && ensemble.certainty != Certainty::kExact) {
     ++num_samples;
-    if (ensemble.certainty != Certainty::kEstimate) ++num_doubtful;
+    if (ensemble.certainty == Certainty::kUnknown) {
+      ++num_without;
+    } else if (ensemble.certainty != Certainty::kEstimate) {
+      ++num_doubtful;
+    }
   }
   const double width = std::max(ensemble.info.particles, ensemble.info.beam_width);
   num_rows += ensemble.num_rows();
@@ -189,6 +185,10 @@ std::string format_totals(const SampleTotals& totals, double seconds, int thread
   if (totals.num_doubtful > 0) {
     line("error bars",
          fmt::format("{} of {} cannot be trusted", totals.num_doubtful, totals.num_samples));
+  }
+  if (totals.num_without > 0) {
+    line("error bars",
+         fmt::format("none for {} of {}: use --runs", totals.num_without, totals.num_samples));
   }
   line("time", fmt::format("{:.3f} s on {}, {} sequences/s", seconds,
                            count_of(static_cast<uint64_t>(threads), "thread"),

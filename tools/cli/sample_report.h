@@ -18,8 +18,6 @@ struct SampleResult {
   std::optional<Ensemble> ensemble;
   std::optional<Best> best;
   std::string error;  ///< in words, with the step if there is one
-  std::optional<double> kl_bits;
-  bool kl_is_offset = false;  ///< a lower bound (sec:metrics)
 };
 
 /// One JSON object and a newline: the input, then the whole record, unless it failed; at most `top`
@@ -39,7 +37,8 @@ struct SampleTotals {
   double particle_steps = 0;  ///< Σ M·T
   double ess_share = 0;       ///< Σ over steps of ESS / M
   size_t num_samples = 0;     ///< results whose log Z is estimated from particles
-  size_t num_doubtful = 0;    ///< of these, those without an error bar to be trusted
+  size_t num_doubtful = 0;    ///< of these, those whose error bar cannot be trusted
+  size_t num_without = 0;     ///< of these, those without one
   void add(const SampleResult& result);
 };
 std::string format_totals(const SampleTotals& totals, double seconds, int threads,

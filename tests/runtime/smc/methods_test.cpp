@@ -142,8 +142,8 @@ TEST_CASE("methods are found by their names, and variants by what weighs") {
   CHECK_FALSE(has_variants("smooth"));
   CHECK(find_method("nothing") == nullptr);
   CHECK(find_method("filter", Weighs::kLookahead) == nullptr);
-  CHECK(offered_methods() ==
-        std::vector<std::string>{"is", "filter", "smooth", "beam", "exact", "viterbi", "astar"});
+  CHECK(offered_methods() == std::vector<std::string>{"is", "filter", "smooth", "discrete", "beam",
+                                                      "exact", "viterbi", "astar"});
   CHECK_FALSE(row_of(default_method(false)).needs_lookahead());
   CHECK(row_of(default_method(true)).looks_ahead());
 }

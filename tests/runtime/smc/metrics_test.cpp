@@ -206,6 +206,30 @@ TEST_CASE("the total variation is half the sum of differences") {
   CHECK_THROWS_AS(total_variation(without_mass(), Toy().cut(0, 1)), Error);
 }
 
+TEST_CASE("the variation of marginals is summed over positions") {
+  // p̂(y_1): 0.6, 0.4; p̂(y_2): 0.2, 0.8.
+  const Ensemble p_hat = hand_ensemble(
+      {{{0, 1}, 3 + std::log(6)}, {{1, 0}, 3 + std::log(2)}, {{1, 1}, 3 + std::log(2)}}, 2);
+  CHECK(marginal_variation(p_hat, std::vector{0.6, 0.4, 0.2, 0.8}, 2) == Approx(0).margin(1e-12));
+  CHECK(marginal_variation(p_hat, std::vector{0.5, 0.5, 1.0, 0.0}, 2) == Approx(0.1 + 0.8));
+  CHECK(marginal_variation(p_hat, std::vector{0.5, 0.25, 0.25, 0.0, 0.0, 1.0}, 3) ==
+        Approx(0.25 + 1));  // tags that were never drawn
+  CHECK_THROWS_AS(marginal_variation(p_hat, std::vector{0.5, 0.5}, 2), Error);
+  CHECK_THROWS_AS(marginal_variation(p_hat, std::vector{1.0, 1.0}, 1), Error);
+  CHECK_THROWS_AS(marginal_variation(without_mass(), std::vector(6, 0.5), 2), Error);
+  CHECK(marginal_variation(hand_ensemble({{{}, 0}}, 0), {}, 2) == 0);
+}
+
+TEST_CASE("the proposal's divergence is log Z less the mean log weight, infinite with the dead") {
+  const Ensemble all = hand_ensemble({{{0, 1}, std::log(6), 4}, {{1, 1}, std::log(3), 1}}, 2, 5);
+  const double mean = (4 * std::log(6.0 / 4 * 5) + std::log(3.0 * 5)) / 5;
+  CHECK(proposal_kl(all, 7) == Approx(7 - mean));
+  CHECK(proposal_kl(test::four(), 7) == INFINITY);
+  const Ensemble fewer = hand_ensemble({{{0, 1}, std::log(6), 4}}, 2, 5);  // one died on the way
+  CHECK(proposal_kl(fewer, 7) == INFINITY);
+  CHECK_THROWS_AS(proposal_kl(hand_ensemble({{{0, 1}, 0}}, 2), 0), Error);
+}
+
 TEST_CASE("a bit is log 2 nats") {
   CHECK(to_bits(std::log(8)) == Approx(3));
   CHECK(to_bits(0) == 0);

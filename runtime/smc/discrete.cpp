@@ -1,0 +1,161 @@
+#include "runtime/smc/discrete.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace scry {
+
+Discrete::Discrete(const SampleOptions& options, int64_t sequence, int length)
+    : options_(options), sequence_(sequence), length_(length), row_log_weights_{0} {
+  steps_.reserve(static_cast<size_t>(length));
+}
+
+void Discrete::begin(int step) {
+  step_ = step;
+  scores_.clear();
+  compats_.clear();
+  log_weights_.clear();
+  num_seeing_ = num_blind_ = 0;
+}
+
+void Discrete::propose(const CandidateTable& table) {
+  num_tags_ = table.num_tags;
+  scale_ = table.scale;
+  scores_.insert(scores_.end(), table.scores.begin(), table.scores.end());
+  compats_.insert(compats_.end(), table.compats.begin(), table.compats.end());
+  size_t cell = log_weights_.size();
+  log_weights_.resize(scores_.size());
+  for (size_t row = cell / static_cast<size_t>(num_tags_); cell < scores_.size(); ++row) {
+    for (int64_t tag = 0; tag < num_tags_; ++tag, ++cell) {
+      const double a = row_log_weights_[row] + scale_ * scores_[cell];
+      const double log_weight = compats_.empty() ? a : a + scale_ * compats_[cell];
+      log_weights_[cell] = log_weight;
+      if (log_weight > -INFINITY) {
+        ++num_seeing_;
+      } else if (a > -INFINITY) {
+        ++num_blind_;
+      }
+    }
+  }
+}
+
+/// a = ℓ + g.
+double Discrete::log_weight_without_ahead(size_t cell) const {
+  return row_log_weights_[cell / static_cast<size_t>(num_tags_)] + scale_ * scores_[cell];
+}
+
+void Discrete::select(std::vector<Child>& children) {
+  const auto num_rows = static_cast<int64_t>(row_log_weights_.size());
+  if (step_ == length_) log_z_ = log_sum_exp(log_weights_);
+  reduce();
+  // Those without a weight are in no comparison.
+  double top = -INFINITY, total = 0, squares = 0;
+  for (double log_weight : kept_log_weights_) top = std::max(top, log_weight);
+  std::vector<double> next(kept_.size());
+  for (size_t n = 0; n < kept_.size(); ++n) {
+    const size_t cell = kept_[n];
+    const double compat = compats_.empty() ? 0 : compats_[cell];
+    const double a = log_weight_without_ahead(cell);
+    children.push_back({static_cast<int64_t>(cell) / num_tags_,
+                        static_cast<int32_t>(static_cast<int64_t>(cell) % num_tags_), scores_[cell],
+                        compat});
+    if (log_weights_[cell] == -INFINITY) {  // it was weighed by a
+      next[n] = kept_log_weights_[n];
+      continue;
+    }
+    const bool is_heavy = kept_log_weights_[n] == log_weights_[cell];
+    next[n] = is_heavy ? a : kept_log_weights_[n] - scale_ * compat;
+    const double weight = std::exp(kept_log_weights_[n] - top);
+    total += weight;
+    squares += weight * weight;
+  }
+  row_log_weights_ = std::move(next);
+  steps_.push_back({.ess = squares == 0 ? 0 : total * total / squares,
+                    .resampled = false,
+                    .num_rows = num_rows,
+                    .ancestors = {}});
+}
+
+/// Fills kept_ and kept_log_weights_: by A, and where that is −∞ by a.
+void Discrete::reduce() {
+  kept_.clear();
+  kept_log_weights_.clear();
+  const auto most = static_cast<size_t>(options_.particles);
+  double offsets[2];
+  fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
+               static_cast<uint32_t>(step_), offsets);
+  const bool is_reduced = num_seeing_ + num_blind_ > most;
+  is_exact_ = is_exact_ && !is_reduced;
+  if (is_reduced) find_order();
+  const size_t least_blind = most > num_seeing_ ? most - num_seeing_ : most > 1 ? 1 : 0;
+  const size_t blind = std::min(num_blind_, least_blind);
+  reducer_.reduce(log_weights_, most - blind, offsets[0], order_, kept_, kept_log_weights_);
+  if (blind == 0) return;
+
+  std::vector<double> blind_log_weights(log_weights_.size(), -INFINITY);
+  for (size_t cell = 0; cell < log_weights_.size(); ++cell) {
+    if (log_weights_[cell] == -INFINITY) blind_log_weights[cell] = log_weight_without_ahead(cell);
+  }
+  std::vector<size_t> cells;
+  std::vector<double> log_weights;
+  reducer_.reduce(blind_log_weights, blind, offsets[1], order_, cells, log_weights);
+  std::vector<size_t> merged(kept_.size() + cells.size());
+  std::merge(kept_.begin(), kept_.end(), cells.begin(), cells.end(), merged.begin());
+  std::vector<double> merged_log_weights;
+  for (size_t i = 0, seeing = 0, dark = 0; i < merged.size(); ++i) {
+    const bool is_blind = log_weights_[merged[i]] == -INFINITY;
+    merged_log_weights.push_back(is_blind ? log_weights[dark++] : kept_log_weights_[seeing++]);
+  }
+  kept_ = std::move(merged);
+  kept_log_weights_ = std::move(merged_log_weights);
+}
+
+/// Neighbours should have like futures, for the sweep to take its share of each kind: so the cells
+/// of one last tag are together, in the order of their prefixes, forwards and backwards in turn (or
+/// equal weights would have the same prefixes chosen for every tag).
+///
+/// Measured against a random order on lesson 3 (4 tags, 20 words of 6 to 8 symbols, 4,000 runs, M =
+/// 8 and 32): half the variance of log Ẑ on a diffuse posterior (11 bits) and 3/4 on a peaked one
+/// (4 bits), and marginals nearer by 17 to 26 % and 6 %. Cells as they are: as random in log Ẑ, or
+/// worse; with the tags of each prefix at random, marginals are as near as here, but not log Ẑ.
+/// Sorting by weight is as good as random.
+void Discrete::find_order() {
+  const size_t num_tags = static_cast<size_t>(num_tags_), num_rows = row_log_weights_.size();
+  order_.clear();
+  for (size_t tag = 0; tag < num_tags; ++tag) {
+    for (size_t n = 0; n < num_rows; ++n) {
+      const size_t row = tag % 2 == 0 ? n : num_rows - 1 - n;
+      order_.push_back(row * num_tags + tag);
+    }
+  }
+}
+
+void Discrete::weigh_rows(const Forest&, std::span<const RowId>, std::vector<int32_t>& counts,
+                          std::vector<double>& log_weights) const {
+  counts.clear();
+  log_weights = row_log_weights_;
+}
+
+Ensemble Discrete::finish(const Forest& forest, std::span<const RowId> final_rows) {
+  Ensemble result;
+  result.info = {.method = row_of(options_.method).name,
+                 .resampling = {},
+                 .particles = options_.particles,
+                 .temperature = options_.temperature,
+                 .seed = options_.seed,
+                 .sequence = sequence_};
+  result.steps = std::move(steps_);
+  fill_sequences(forest, final_rows, length_, result);
+  weigh_rows(forest, final_rows, result.counts, result.log_weights);
+  result.log_z = log_z_;
+  if (is_exact_) {
+    result.certainty = Certainty::kExact;
+    result.log_z_error = 0;
+  } else {
+    result.caution = "a discrete set tells no error by itself: use several runs (--runs)";
+  }
+  result.sort();
+  return result;
+}
+
+}  // namespace scry

@@ -1,0 +1,58 @@
+// The discrete particle set (Fearnhead & Clifford 2003): weighted, distinct prefixes.
+#pragma once
+#include "runtime/smc/population.h"
+#include "runtime/smc/reduce.h"
+
+namespace scry {
+
+/// M weighted prefixes, all different. Every child of each is weighed, by a = ℓ + g and A = a + C_t
+/// (C = 0 without a lookahead, and at t = T), and all children are reduced to M by exp A: the
+/// heavy ones stay, of the light ones some are chosen at random and then weigh more, so that
+/// Σ exp A stays as it is and everything is unbiased. So with the exact lookahead Ẑ = Z in every
+/// run. log Ẑ = log Σ exp a at t = T, before the reduction there.
+///
+/// Ẑ is unbiased for every lookahead, also for one that is −∞ where p is not 0: children of C = −∞
+/// and a > −∞ fill the places that the others leave, and get one of the M in any case (M > 1),
+/// where they are reduced by exp a. An exact lookahead loses nothing by it but that place: they
+/// come to nothing by themselves.
+class Discrete : public Population {
+ public:
+  /// What it holds of a candidate: g, C, A, and copies of A and its place in the order.
+  static constexpr double kCandidateBytes = 4 * sizeof(double) + sizeof(size_t);
+
+  Discrete(const SampleOptions& options, int64_t sequence, int length);
+  void begin(int step) override;
+  void propose(const CandidateTable& table) override;
+  void select(std::vector<Child>& children) override;
+  void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+                  std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
+  Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
+
+ private:
+  double log_weight_without_ahead(size_t cell) const;
+  void reduce();
+  void find_order();
+
+  SampleOptions options_;
+  int64_t sequence_;
+  int length_;
+  int step_ = 0;
+  double log_z_ = 0;
+  bool is_exact_ = true;  // nothing was left out so far
+
+  std::vector<double> row_log_weights_;  // ℓ, of the level's rows
+  // Of the step's candidates: cell = row · |Y| + tag.
+  int64_t num_tags_ = 0;
+  double scale_ = 1;
+  std::vector<double> scores_, compats_, log_weights_;  // g; C; A, or -∞
+  size_t num_seeing_ = 0, num_blind_ = 0;               // A > -∞; only a > -∞
+
+  std::vector<size_t> kept_;  // cells
+  std::vector<double> kept_log_weights_;
+
+  Reducer reducer_;
+  std::vector<size_t> order_;  // that the sweep takes the cells in
+  std::vector<StepRecord> steps_;
+};
+
+}  // namespace scry

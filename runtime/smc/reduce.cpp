@@ -1,0 +1,80 @@
+#include "runtime/smc/reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+
+namespace scry {
+
+Threshold find_threshold(std::span<double> log_weights, size_t num_kept) {
+  // κ lies between the M-th weight and the next heavier ones, so the M heaviest and the sum of all
+  // others decide. Weights are relative to the M-th: those below cannot overflow, and those above
+  // are looked at, from the lightest, only as long as they are lighter than κ. That is the least k
+  // with w_(k+1) < κ_k, as whoever is above κ leaves κ lower, for the next to be above it too.
+  const auto mth = log_weights.begin() + static_cast<std::ptrdiff_t>(num_kept) - 1;
+  std::nth_element(log_weights.begin(), mth, log_weights.end(), std::greater<>());
+  const double reference = *mth;
+  double light = 1;  // the sum of those that are light for sure
+  for (auto w = mth + 1; w != log_weights.end(); ++w) light += std::exp(*w - reference);
+  std::sort(log_weights.begin(), mth, std::greater<>());
+  size_t num_heavy = num_kept - 1;
+  for (; num_heavy > 0; --num_heavy) {
+    const double weight = std::exp(log_weights[num_heavy - 1] - reference);
+    if (!(weight * static_cast<double>(num_kept - num_heavy) < light)) break;
+    light += weight;
+  }
+  return {reference + std::log(light / static_cast<double>(num_kept - num_heavy)), num_heavy};
+}
+
+void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, double offset,
+                     std::span<const size_t> order, std::vector<size_t>& kept,
+                     std::vector<double>& kept_log_weights) {
+  scratch_.clear();
+  std::copy_if(log_weights.begin(), log_weights.end(), std::back_inserter(scratch_),
+               [](double w) { return w > -INFINITY; });
+  const size_t first = kept.size();
+  if (scratch_.size() <= num_kept) {
+    for (size_t i = 0; i < log_weights.size(); ++i) {
+      if (!(log_weights[i] > -INFINITY)) continue;
+      kept.push_back(i);
+      kept_log_weights.push_back(log_weights[i]);
+    }
+    return;
+  }
+  if (num_kept == 0) return;
+  const Threshold threshold = find_threshold(scratch_, num_kept);
+  // The least heavy one is above κ and the heaviest light one below; where exp rounds, they are
+  // told apart by their order.
+  const double least_heavy =
+      threshold.num_heavy == 0 ? INFINITY : scratch_[threshold.num_heavy - 1];
+  // The numbers of the light that are chosen lie one apart: (offset + j) κ for j = 0, 1, ….
+  size_t num_left = num_kept - threshold.num_heavy, spare = SIZE_MAX;
+  double swept = 0, target = offset;
+  for (size_t n = 0; n < log_weights.size(); ++n) {
+    const size_t i = order.empty() ? n : order[n];
+    if (!(log_weights[i] > -INFINITY)) continue;
+    if (log_weights[i] >= least_heavy) {
+      kept.push_back(i);
+      continue;
+    }
+    if (num_left == 0) continue;
+    swept += std::exp(log_weights[i] - threshold.log_kappa);
+    if (swept > target) {
+      kept.push_back(i);
+      target += 1;
+      --num_left;
+    } else {
+      spare = i;
+    }
+  }
+  // Rounding may leave the sum of all just short of the last number.
+  if (num_left == 1 && spare != SIZE_MAX) kept.push_back(spare);
+  std::sort(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end());
+  for (size_t n = first; n < kept.size(); ++n) {
+    const double w = log_weights[kept[n]];
+    kept_log_weights.push_back(w >= least_heavy ? w : threshold.log_kappa);
+  }
+}
+
+}  // namespace scry
