@@ -132,7 +132,8 @@ TEST_CASE("the bar of training has the epoch's averages, and the whole run's par
   CHECK(learn.heading == "epoch 2/4");
   CHECK(learn.done == 20);
   CHECK(learn.total == 50);
-  CHECK(learn.details == std::vector<std::string>{"loss 4", "KL 0.50 bits", "ESS 50 %"});
+  CHECK(learn.details ==
+        std::vector<std::string>{"loss 4", "KL 0.50 bits", "rms r 2.00", "ESS 50 %"});
   CHECK(learn.part == Approx(70. / 200));
   CHECK(progress_of(now, TrainGoal::kFit, 61).part == Approx(10. / 140));  // resumed at update 60
   CHECK(progress_of(now, TrainGoal::kFit, 61).details ==
@@ -147,7 +148,7 @@ TEST_CASE("the summary names the best epoch and its score") {
   CHECK(summary_of(history, TrainGoal::kLearn, 9) ==
         "epoch 1 of 9 was the best, stopped after epoch 2: development offset KL 4.5 bits, "
         "KL(q||p) 2 bits, ESS 25 "
-        "%");
+        "%, rms r 0.75 nats");
   history[1].is_best = false;
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==
         "no epoch of 2 was better than the start: development perplexity 9");

@@ -104,8 +104,8 @@ Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t firs
         fmt::format("perplexity unreliable ({} overshot)", progress.tally.count(Tally::kOvershot)));
   }
   if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
-  if (!std::isnan(averages.residual_rms))
-    details.push_back(fmt::format("r {:.2f}", averages.residual_rms));
+  if (learns(goal) && !std::isnan(averages.residual_rms))
+    details.push_back(fmt::format("rms r {:.2f}", averages.residual_rms));
   if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));
   const int64_t to_come = progress.num_updates - progress.update +
                           (progress.num_epochs - progress.epoch) * progress.num_updates;

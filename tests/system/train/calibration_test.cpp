@@ -20,12 +20,13 @@ namespace {
 /// A sample on a forest, with what calibration needs of it.
 struct Sampled {
   Sampled(const Program& program, const Parameters& parameters,
-          const std::vector<std::vector<int>>& xs, int particles, uint64_t seed)
+          const std::vector<std::vector<int>>& xs, int particles, uint64_t seed, int64_t memory = 0)
       : sampler(program, parameters,
                 {.method = Method::kSmooth,
                  .particles = particles,
                  .trigger = Trigger::kNever,
-                 .error_bar = false},
+                 .error_bar = false,
+                 .memory = memory},
                 true) {
     for (size_t i = 0; i < xs.size(); ++i) examples.push_back({xs[i], {}, static_cast<int64_t>(i)});
     run = &sampler.run(examples, seed, true);
@@ -172,6 +173,19 @@ TEST_CASE("along every particle log w_T = C_0 + Ĥ_0 - Σ r_t, and squares are a
       }
       CHECK(total > 0.01);
     }
+  }
+}
+
+TEST_CASE(
+    "r_t is the same to the bit in memory that keeps no cells, and looks at a row at a time") {
+  for (Problem& problem : problems(Differentiator::kAdjoint, Precision::kFloat)) {
+    const auto xs = some_inputs(problem.program.task);
+    const Sampled roomy(problem.program, problem.parameters, xs, 30, 2),
+        narrow(problem.program, problem.parameters, xs, 30, 2, 1);
+    CHECK(roomy.run->levels.front().first_cells == 0);
+    CHECK(narrow.run->levels.front().first_cells == -1);
+    CHECK(roomy.run->log_sums == narrow.run->log_sums);
+    CHECK(roomy.residuals.of_row == narrow.residuals.of_row);
   }
 }
 
