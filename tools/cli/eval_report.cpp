@@ -51,6 +51,8 @@ std::string format_divergence(const Estimate& estimate) {
 std::string format_cell(const EvalRow& row, Measure measure) {
   const Estimate& estimate = row[measure];
   if (std::isnan(estimate.value)) return "-";
+  const MethodRow& method = row_of(row.configuration.method);
+  if (measure == Measure::kEss && method.selects == Selects::kReduces) return "-";  // no particles
   const bool all_exact = row.exact_references == row.inputs;
   if (measure == Measure::kOffsetKl)  // where it is no bound, it is the KL
     return all_exact ? "" : "≥" + format_estimate(estimate);
@@ -67,7 +69,7 @@ std::string describe_references(const EvalTable& table) {
   if (table.num_finite > 0)
     parts.push_back(fmt::format("exact for {} over finite states", inputs_of(table.num_finite)));
   if (table.num_estimated > 0) {
-    parts.push_back(fmt::format("estimated for {} by {}, whose log Z is known to {:.2g} nats",
+    parts.push_back(fmt::format("estimated for {} by {} (standard error of log Z: {:.2g} nats)",
                                 inputs_of(table.num_estimated), table.estimated_by,
                                 table.reference_error.value));
   }
@@ -106,11 +108,14 @@ std::string describe_failures(const EvalTable& table) {
   return text;
 }
 
-/// Those for people of which some row has something to tell.
+/// Those for people of which some row has something to tell; offset KLs where they differ from KLs.
 std::vector<MeasureRow> shown_measures(const EvalTable& table) {
   std::vector<MeasureRow> shown;
   for (const MeasureRow& measure : measure_table()) {
     const bool is_told = std::ranges::any_of(table.rows, [&](const EvalRow& row) {
+      if (measure.measure == Measure::kOffsetKl &&
+          format_estimate(row[measure.measure]) == format_estimate(row[Measure::kKl]))
+        return false;
       const std::string cell = format_cell(row, measure.measure);
       return !cell.empty() && cell != "-";
     });

@@ -277,8 +277,7 @@ TEST_CASE("what is not known exactly is called an estimate, and offset divergenc
   experiment.reference_particles = 1024;  // of 4096 and 2048 taggings
   const EvalTable estimated = run(hmm, inputs, experiment);
   CHECK(estimated.num_estimated == 2);
-  CHECK(estimated.estimated_by == "two runs of discrete with M = 1024");
-  CHECK(estimated.reference_error.value > 0);
+  CHECK(estimated.estimated_by == "4 runs of discrete with M = 1024");
   CHECK(estimated.reference_error.value < 0.02);
   CHECK(estimated.lookahead.inputs == 0);
   for (const EvalRow& row : estimated.rows) {
