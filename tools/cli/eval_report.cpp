@@ -52,7 +52,9 @@ std::string format_cell(const EvalRow& row, Measure measure) {
   const Estimate& estimate = row[measure];
   if (std::isnan(estimate.value)) return "-";
   const MethodRow& method = row_of(row.configuration.method);
-  if (measure == Measure::kEss && method.selects == Selects::kReduces) return "-";  // no particles
+  const bool has_particles =
+      method.selects != Selects::kReduces && row.configuration.weights == Weights::kSampler;
+  if (measure == Measure::kEss && !has_particles) return "-";
   const bool all_exact = row.exact_references == row.inputs;
   if (measure == Measure::kOffsetKl)  // where it is no bound, it is the KL
     return all_exact ? "" : "≥" + format_estimate(estimate);
@@ -74,7 +76,8 @@ std::string describe_references(const EvalTable& table) {
                                 table.reference_error.value));
   }
   if (table.num_without_reference > 0)
-    parts.push_back(fmt::format("unknown for {}", inputs_of(table.num_without_reference)));
+    parts.push_back(fmt::format("unknown for {} (left out of what needs it)",
+                                inputs_of(table.num_without_reference)));
   return fmt::format("p(y|x), which samples are measured against, is {}.", fmt::join(parts, ", "));
 }
 
