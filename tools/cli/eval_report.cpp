@@ -144,7 +144,7 @@ std::string legend(const EvalTable& table, const Style& style) {
     const Configuration& c = row.configuration;
     if (row.inputs == 0 || row.particles != table.rows.front().particles) continue;
     const bool is_bound = row_of(c.method).log_z == LogZ::kLowerBound;
-    line(c.name, c.summary + (is_bound ? ": no sample, and Ẑ is always too low" : ""));
+    line(c.name, c.summary + (is_bound ? ": no sample; its Ẑ is at most Z" : ""));
   }
   return text;
 }
