@@ -39,8 +39,13 @@ ReferenceMaker::ReferenceMaker(Sampler& sampler, const Experiment& experiment)
 
 bool ReferenceMaker::expects_exact(const SampleInput& input) const {
   const Program& program = sampler_.program();
-  return count_taggings(input, program.task) <= static_cast<double>(experiment_.max_taggings) ||
-         (experiment_.max_states > 0 && has_finite_states(program));
+  if (experiment_.max_states > 0 && has_finite_states(program)) return true;
+  const TagSets& allowed = input.allowed;
+  const bool fits = allowed.empty() || (allowed.num_tags() == program.num_tags() &&
+                                        allowed.length() >= static_cast<int>(input.x.size()));
+  // Constraints of another size are an error to come, of which nothing is sampled.
+  return !fits ||
+         count_taggings(input, program.task) <= static_cast<double>(experiment_.max_taggings);
 }
 
 std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs, int64_t first,

@@ -120,6 +120,7 @@ TEST_CASE("inputs that fail are counted and told of, and leave the others alone"
   hmm.set_emit(0, 1, -INFINITY);
   hmm.set_emit(1, 1, -INFINITY);  // the symbol 1 cannot be
   const std::vector<int> bad{0, 7}, impossible{0, 1, 2}, good{0, 2, 2};
+  const TagSets too_short(1, kHmmTags), too_many(3, kHmmTags + 1);
   TagSets nothing(1, kHmmTags);
   nothing.allow_only(1, {});
   Experiment experiment{
@@ -128,14 +129,15 @@ TEST_CASE("inputs that fail are counted and told of, and leave the others alone"
     for (const int64_t max_states : {int64_t{64}, int64_t{0}}) {
       experiment.max_taggings = max_taggings;
       experiment.max_states = max_states;
-      const EvalTable table =
-          run_experiment(hmm, {good, bad, impossible, good, {kOne, nothing}}, experiment);
-      REQUIRE(table.left_out.size() == 3);
+      const EvalTable table = run_experiment(
+          hmm, {good, bad, impossible, good, {kOne, nothing}, {good, too_short}, {good, too_many}},
+          experiment);
+      REQUIRE(table.left_out.size() == 5);
       CHECK(table.left_out[0].input == 1);
       CHECK(table.left_out[0].message == "step 2: the symbol 7 is outside the alphabet of 3");
       CHECK(table.left_out[1].input == 2);
       CHECK(table.left_out[2].input == 4);
-      CHECK(table.num_inputs == 5);
+      CHECK(table.num_inputs == 7);
       for (const EvalRow& row : table.rows) {
         CHECK(row.inputs == 2);
         CHECK(row.failed_inputs == 0);
