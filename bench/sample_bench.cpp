@@ -28,11 +28,13 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-const char* method_name(Method method) {
-  return method == Method::kSmooth ? "smooth" : method == Method::kFilter ? "filter" : "beam";
+bool resamples(Method method) { return row_of(method).selects == Selects::kDraws; }
+std::string method_name(Method method) {
+  const MethodRow& row = row_of(method);
+  return has_variants(row.name) && row.looks_ahead() ? fmt::format("{} ahead", row.name) : row.name;
 }
 std::string trigger_name(const SampleOptions& options) {
-  if (options.method == Method::kBeam) return Table::kNothing;
+  if (!resamples(options.method)) return Table::kNothing;
   return options.trigger == Trigger::kNever ? "never" : "ESS";
 }
 
@@ -59,9 +61,10 @@ struct Case {
 std::vector<Case> make_cases(const std::vector<NamedParameters>& settings) {
   std::vector<Case> cases;
   for (const NamedParameters& parameters : settings) {
-    for (const Method method : {Method::kSmooth, Method::kFilter, Method::kBeam}) {
+    for (const Method method : {Method::kSmooth, Method::kDiscreteAhead, Method::kFilter,
+                                Method::kDiscrete, Method::kBeam}) {
       for (const Trigger trigger : {Trigger::kNever, Trigger::kEss}) {
-        if (method == Method::kBeam && trigger == Trigger::kEss) continue;  // it never resamples
+        if (!resamples(method) && trigger == Trigger::kEss) continue;
         for (const int particles : {32, 128}) {
           SampleOptions options{
               .method = method, .particles = particles, .trigger = trigger, .threads = 1};
@@ -120,6 +123,32 @@ void report_speed(const Program& program, const std::vector<SampleInput>& inputs
          {"us/(M T)", "time per particle-step", "us", 1e6 * one.best_seconds / particle_steps},
          {"us/row", "time per row", "us", 1e6 * one.best_seconds / rows},
          {"rows/(M T)", "rows over M T", "ratio", rows / particle_steps}});
+  }
+
+  // What a discrete set costs beside as many particles that propose by the same kernels. It has M
+  // different prefixes, where particles that meet share one.
+  Table beside(json, "A discrete set beside as many particles: time over theirs");
+  for (const Case& one : cases) {
+    const Method particles = one.options.method == Method::kDiscreteAhead ? Method::kSmooth
+                             : one.options.method == Method::kDiscrete    ? Method::kFilter
+                                                                          : one.options.method;
+    if (one.options.threads != 1 || particles == one.options.method) continue;
+    for (const Case& other : cases) {
+      if (other.options.method != particles || other.options.threads != 1 ||
+          other.options.particles != one.options.particles ||
+          other.options.trigger != Trigger::kEss || other.parameters != one.parameters)
+        continue;
+      const double time = one.best_seconds / other.best_seconds;
+      const double rows = static_cast<double>(one.num_rows) / static_cast<double>(other.num_rows);
+      beside.add({{"method", method_name(one.options.method)},
+                  {"beside", method_name(particles)},
+                  {"M", std::to_string(one.options.particles)},
+                  {"parameters", one.parameters->name}},
+                 {{"time", "time of a discrete set over that of particles", "ratio", time},
+                  {"rows", "rows of a discrete set over those of particles", "ratio", rows},
+                  {"time/row", "time per row of a discrete set over that of particles", "ratio",
+                   time / rows}});
+    }
   }
 
   Table ratios(json, "Ratios: time of M = 128 over M = 32; speed-up by all cores at M = 128");

@@ -28,9 +28,10 @@ void print_tagging(const char* label, const Task& task, std::span<const int32_t>
 Ensemble show(const char* method, Ensemble e, double log_z) {
   const bool sampled = e.info.particles > 0;                // else there is no sample size
   const bool spread = e.certainty != Certainty::kNoSpread;  // equal weights have no error bar
-  const std::string error = !e.log_z_error ? "≤ log Z"
-                            : spread       ? fmt::format("± {:.4f}", *e.log_z_error)
-                                           : "± ?";
+  const std::string error = e.certainty == Certainty::kLowerBound ? "≤ log Z"
+                            : !e.log_z_error ? "± ?"  // of one run; see sample_runs
+                            : spread         ? fmt::format("± {:.4f}", *e.log_z_error)
+                                             : "± ?";
   fmt::print("{:24}{:>9.4f} {:9}{:>6}{:>10}{:>10}{:>9.2f}\n", method, e.log_z, error,
              sampled ? fmt::format("{:.1f}", e.ess()) : "", e.size(), e.num_rows(),
              to_bits(kl_divergence(e, log_z)));
@@ -63,6 +64,12 @@ void run() {
   const Ensemble filtered = show("filter", filter(program, parameters, x, {.particles = M}), log_z);
   // q ∝ exp(g + C) again; prefixes are weighed by G + C, so that resampling looks ahead as well.
   const Ensemble smoothed = show("smooth", smooth(program, parameters, x, {.particles = M}), log_z);
+  // M prefixes that are all different, chosen of all children without bias: heavy ones stay, and of
+  // the light ones some are drawn, to weigh more. The sum of G + C stays, and here that is Z.
+  const Ensemble reduced =
+      show("discrete set", discrete(program, parameters, x, {.particles = M}), log_z);
+  show("discrete set by G",
+       discrete(program, parameters, x, {.method = Method::kDiscrete, .particles = M}), log_z);
   // No sample but the M best prefixes of each length: p̂ is p cut off, and KL(p̂‖p) is log Z/Ẑ.
   const Ensemble beamed = show("beam by G", beam(program, parameters, x, {.particles = M}), log_z);
   show("beam by G + C",
@@ -92,6 +99,7 @@ void run() {
   }
   promise(*smoothed.log_z_error < 1e-4, "smoothing has no error");
   promise(std::abs(filtered.log_z - log_z) < 5 * *filtered.log_z_error, "the filter's error bar");
+  promise(std::abs(reduced.log_z - log_z) < 1e-4, "a discrete set has no error");
   promise(beamed.log_z < log_z + 1e-4, "a beam's Ẑ is at most Z");
 
   // A temperature τ asks for exp(G_T / τ): the lookahead is not exact for that, and weights differ.

@@ -18,7 +18,7 @@ Configuration make(const MethodRow& row, Trigger trigger = Trigger::kNever,
                    Draws draws = Draws::kIndependent) {
   Configuration made{.name = row.name, .summary = row.summary, .method = row.method};
   if (row.method == Method::kExact) {
-    made.summary = "independent draws from p itself, or from its estimate: the floor";
+    made.summary = "independent draws from p itself, or from its estimate: the floor for particles";
   } else if (row.selects == Selects::kDraws) {
     const bool resamples = trigger != Trigger::kNever, is_spread = draws == Draws::kArithmetic;
     made.trigger = trigger;

@@ -64,8 +64,8 @@ struct EvalTable {
   int num_enumerated = 0, num_finite = 0;  ///< whose reference is exact, by which way
   int num_estimated = 0;                   ///< whose reference is a large set
   int num_without_reference = 0;
-  std::string estimated_by;  ///< such as "two runs of discrete with M = 4096"; or empty
-  Estimate reference_error;  ///< of estimated references' log Z, nats: by their two runs
+  std::string estimated_by;  ///< such as "4 runs of discrete with M = 4096"; or empty
+  Estimate reference_error;  ///< of estimated references' log Z, nats: by the scatter of runs
   int num_raised = 0;        ///< estimated references below what was found later
   bool has_lookahead = false;
   LookaheadReport lookahead;

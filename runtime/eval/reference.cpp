@@ -15,6 +15,9 @@
 namespace scry {
 namespace {
 
+/// Of an estimate. With fewer, sets that happen to be equal would often pass for sure ones.
+constexpr uint32_t kNumSets = 4;
+
 std::vector<double> flattened(const RealMatrix<double>& matrix) {
   return {matrix.data(), matrix.data() + matrix.size()};
 }
@@ -36,8 +39,13 @@ ReferenceMaker::ReferenceMaker(Sampler& sampler, const Experiment& experiment)
 
 bool ReferenceMaker::expects_exact(const SampleInput& input) const {
   const Program& program = sampler_.program();
-  return count_taggings(input, program.task) <= static_cast<double>(experiment_.max_taggings) ||
-         (experiment_.max_states > 0 && has_finite_states(program));
+  if (experiment_.max_states > 0 && has_finite_states(program)) return true;
+  const TagSets& allowed = input.allowed;
+  const bool fits = allowed.empty() || (allowed.num_tags() == program.num_tags() &&
+                                        allowed.length() >= static_cast<int>(input.x.size()));
+  // Constraints of another size are an error to come, of which nothing is sampled.
+  return !fits ||
+         count_taggings(input, program.task) <= static_cast<double>(experiment_.max_taggings);
 }
 
 std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs, int64_t first,
@@ -126,7 +134,7 @@ bool ReferenceMaker::make_exact(Tools& tools, const SampleInput& input, int64_t 
 }
 
 std::string ReferenceMaker::describe_large_set() const {
-  return fmt::format("two runs of {} with M = {}", row_of(Method::kDiscrete).name,
+  return fmt::format("{} runs of {} with M = {}", kNumSets, row_of(Method::kDiscrete).name,
                      experiment_.reference_particles);
 }
 
@@ -139,31 +147,34 @@ void ReferenceMaker::estimate(std::span<const SampleInput> inputs, int64_t first
   SampleOptions options = options_for(first, experiment_.sampling.memory);
   options.method = sampler_.program().has_proposal() ? Method::kDiscreteAhead : Method::kDiscrete;
   options.particles = experiment_.reference_particles;
-  std::vector<Outcome> halves[2];
-  for (uint32_t half = 0; half < 2; ++half) {  // seeds that no run has
-    options.seed = derive_seed(experiment_.sampling.seed, UINT32_MAX - 1 - half);
-    halves[half] = sampler_.sample(inputs, options);
+  std::vector<Outcome> sets[kNumSets];
+  for (uint32_t run = 0; run < kNumSets; ++run) {  // with seeds that no other run has
+    options.seed = derive_seed(experiment_.sampling.seed, UINT32_MAX - 1 - run);
+    sets[run] = sampler_.sample(inputs, options);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     Reference& reference = references[i];
     std::vector<Ensemble> found;
-    for (std::vector<Outcome>& half : halves) {
-      const std::optional<SamplingError>& error = half[i].error;
+    std::vector<double> log_z;
+    for (std::vector<Outcome>& set : sets) {
+      const std::optional<SamplingError>& error = set[i].error;
       if (!error) {
-        pools[i]->add(half[i].ensemble);
-        found.push_back(std::move(half[i].ensemble));
+        pools[i]->add(set[i].ensemble);
+        log_z.push_back(set[i].ensemble.log_z);
+        found.push_back(std::move(set[i].ensemble));
       } else if (error->trouble() != Trouble::kTooMuchMemory) {
         reference.trouble = explain(*error);
       }
     }
-    if (found.size() < 2 || !reference.trouble.empty()) continue;
-    const double difference = found[1].log_z - found[0].log_z;
+    if (found.size() < kNumSets || !reference.trouble.empty()) continue;
     const bool is_whole = found[0].certainty == Certainty::kExact;
+    double variance = 0;
+    for (double square : squared_deviations(log_z)) variance += square / kNumSets;
     const std::unique_ptr<Posterior> both =
         enumerated_posterior(pool_runs(found), sampler_.program().num_tags());
     reference.kind = is_whole ? Reference::Kind::kEnumerated : Reference::Kind::kEstimated;
     reference.log_z = both->log_z();
-    reference.log_z_error = std::abs(difference) / 2;
+    reference.log_z_error = std::sqrt(variance / kNumSets);
     reference.marginals = flattened(both->tag_marginals());
     at_posterior(begin + i, *both, reference);
   }

@@ -19,7 +19,7 @@ struct Reference {
   enum class Kind : uint8_t { kNone, kEnumerated, kFinite, kEstimated };
   Kind kind = Kind::kNone;
   double log_z = NAN;             ///< exact, or an estimate
-  double log_z_error = NAN;       ///< of an estimate: half the difference of two
+  double log_z_error = NAN;       ///< of an estimate: standard error, by the scatter of its sets
   std::vector<double> marginals;  ///< p(y_t = tag | x), [T][|Y|]; or those of the large set
   std::optional<Calibration> calibration;  ///< where all prefixes were enumerated
   std::string trouble;                     ///< why the input is left out; else empty
@@ -44,7 +44,7 @@ class ReferenceMaker {
                               const AtPosterior& at_posterior);
   /// Whether p(y | x) of this input will be known, unless something fails.
   bool expects_exact(const SampleInput& input) const;
-  /// How estimates are made, such as "two runs of discrete with M = 4096".
+  /// How estimates are made, such as "4 runs of discrete with M = 4096".
   std::string describe_large_set() const;
 
  private:

@@ -36,7 +36,8 @@ Stepper::Stepper(const Program& program, const Parameters& parameters)
       extend_(program, program.extend.forward, parameters),
       advance_(program, program.advance.forward, parameters),
       score_tag_(program, program.score_tag.forward, parameters),
-      nothing_kept_(program, program.kept) {}
+      nothing_kept_(program, program.kept),
+      next_of_chunk_(program, program.state) {}
 
 void Stepper::score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
                     Cells& cells) {
@@ -46,11 +47,26 @@ void Stepper::score(const Batch& batch, PrefixRows rows, int64_t first, int64_t 
 
 void Stepper::extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count,
                      Cells& cells, StateRows* kept, int64_t first_kept) {
-  extend_.kept.bind(extend_.kernel, kept != nullptr ? *kept : nothing_kept_, first_kept);
-  extend_.kernel.bind(extend_.scores, cells.scores.at());
-  extend_.kernel.bind(extend_.compats, cells.compats.at());
-  extend_.next.bind(extend_.kernel, cells.next);
-  extend_.run(batch, rows, first, count);
+  const auto run = [&](PrefixRows part, int64_t begin, int64_t first_row, int64_t num_rows) {
+    const auto cell = begin * static_cast<int64_t>(extend_.all_tags.size());
+    extend_.kept.bind(extend_.kernel, kept != nullptr ? *kept : nothing_kept_, first_kept + begin);
+    extend_.kernel.bind(extend_.scores, cells.scores.at(cell));
+    extend_.kernel.bind(extend_.compats, cells.compats.at(cell));
+    extend_.run(batch, part, first_row, num_rows);
+  };
+  if (cells.next.num_rows() > 0) {
+    extend_.next.bind(extend_.kernel, cells.next);
+    return run(rows, 0, first, count);
+  }
+  // A chunk's states go where the last chunk's were.
+  next_of_chunk_.resize(extend_.chunk * static_cast<int64_t>(extend_.all_tags.size()));
+  extend_.next.bind(extend_.kernel, next_of_chunk_);
+  for (const int64_t end = first + count; first < end; first += extend_.chunk) {
+    const int64_t num_rows = std::min(extend_.chunk, end - first);
+    const auto positions =
+        rows.positions.subspan(static_cast<size_t>(first), static_cast<size_t>(num_rows));
+    run({rows.states, positions, rows.first_state + first}, first, 0, num_rows);
+  }
 }
 
 void Stepper::advance(const Batch& batch, PrefixRows rows, std::span<const int32_t> tags,

@@ -32,8 +32,9 @@ class Stepper {
 
   /// Fills `cells.scores` for `count` rows from `first` on; it must have room for all of `rows`.
   void score(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells);
-  /// Fills all of `cells`. The program must have a proposal, and the batch look ahead. What is kept
-  /// for a gradient goes to rows of `kept`, from `first_kept` on, if they are wanted.
+  /// Fills all of `cells`; without the next states if `cells.next` has no rows. The program must
+  /// have a proposal, and the batch look ahead. What is kept for a gradient goes to rows of `kept`,
+  /// from `first_kept` on, if they are wanted.
   void extend(const Batch& batch, PrefixRows rows, int64_t first, int64_t count, Cells& cells,
               StateRows* kept = nullptr, int64_t first_kept = 0);
   /// Follows one tag a row: next's rows become the states that `tags` lead to from `rows`.
@@ -60,7 +61,7 @@ class Stepper {
     std::vector<int32_t> all_tags;  // y, where every tag is tried
   };
   Stage score_, extend_, advance_, score_tag_;
-  StateRows nothing_kept_;
+  StateRows nothing_kept_, next_of_chunk_;
 };
 
 }  // namespace scry

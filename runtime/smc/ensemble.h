@@ -45,7 +45,7 @@ enum class Certainty : uint8_t {
   kEstimate,    ///< ±1.96 log_z_error hold log Z in about 95 % of runs
   kUnreliable,  ///< an estimate, but the sample shows that its error bar cannot be trusted
   kNoSpread,    ///< an estimate from equal weights: they tell nothing of what was never drawn
-  kUnknown,     ///< an estimate without an error bar: of one particle, or none was asked for
+  kUnknown,     ///< an estimate without an error bar: of one particle, a discrete set, …
   kLowerBound,  ///< at most log Z: of a beam
 };
 /// "exact", "estimate", "unreliable", "no spread", "unknown", "lower bound".
@@ -57,7 +57,7 @@ using ValueOf = std::decay_t<std::invoke_result_t<const F&, std::span<const int3
 
 /// A distribution p̂ over distinct sequences, heaviest first; ties in the order of tags. It is its
 /// weights. Where it came about by particles, their counts tell how many stand behind each; a
-/// weighted set (a beam, an enumeration) has none.
+/// weighted set (a discrete one, a beam, an enumeration) has none.
 struct Ensemble {
   RunInfo info;
   int length = 0;                   ///< T

@@ -13,11 +13,6 @@ namespace scry {
 
 namespace {
 
-/// Where there are more tags than this, a state is made once more by `advance`, which costs little
-/// beside so many candidates, rather than kept for each of these. A rule of the program alone, so
-/// that no bit depends on memory.
-constexpr int kMostTagsWithStates = 64;
-
 /// Converts kernels' numbers; says whether all of them are scores.
 template <class Real>
 bool read_scores(const Real* from, int64_t count, double* to) {
@@ -47,8 +42,7 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       workers_(workers),
       encoder_(program, parameters),
       looks_ahead_(row_of(options.method).looks_ahead() && program.has_proposal()),
-      advances_(!looks_ahead_ || program.num_tags() > kMostTagsWithStates),
-      part_rows_(choose_part_rows()),
+      advances_(!keeps_next_states(program, options)),
       batch_(program),
       forest_(0),
       states_(program, program.state),
@@ -61,8 +55,7 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
 void Interpreter::set_options(const SampleOptions& options) {
   options_ = settle_options(options);
   looks_ahead_ = row_of(options.method).looks_ahead() && program_.has_proposal();
-  advances_ = !looks_ahead_ || program_.num_tags() > kMostTagsWithStates;
-  part_rows_ = choose_part_rows();
+  advances_ = !keeps_next_states(program_, options);
 }
 
 void Interpreter::release() {
@@ -74,17 +67,20 @@ void Interpreter::release() {
   children_ = std::vector<Child>();
 }
 
-/// Few enough for the caches, as candidates are written by kernels and read at once by populations.
+/// Not many megabytes, as candidates are written by kernels and read at once by populations; but so
+/// many that only large levels take more than one part.
 int64_t Interpreter::choose_part_rows() const {
-  constexpr double kPartBytes = 8 << 20;
-  const double bytes = std::min(kPartBytes * (workers_ == nullptr ? 1 : workers_->size()),
-                                static_cast<double>(options_.memory) / 4);
-  return std::max<int64_t>(1, static_cast<int64_t>(bytes / candidate_bytes(program_, options_)));
+  constexpr double kPartBytes = 32 << 20;
+  const double bytes = std::min(kPartBytes, static_cast<double>(options_.memory) / 4);
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(bytes / candidate_bytes(program_, options_, keeps_states_)));
 }
 
 void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
   recording_ = recording;
   recorded_bytes_ = 0;
+  keeps_states_ = !advances_ || (looks_ahead_ && recording != nullptr && recording->keeps_cells);
+  part_rows_ = choose_part_rows();
   if (recording != nullptr) recording->clear();
   members_.clear();
   std::vector<std::span<const int>> inputs;
@@ -144,7 +140,7 @@ void Interpreter::extend(Part part) {
   if (cells_.scores.size() < num_cells) cells_.scores.reset(num_cells);
   if (ahead > 0) {
     if (cells_.compats.size() < num_cells) cells_.compats.reset(num_cells);
-    cells_.next.resize(ahead * num_tags);
+    cells_.next.resize(keeps_states_ ? ahead * num_tags : 0);
     const int64_t first_cells = recording_ == nullptr ? -1 : recording_->levels.back().first_cells;
     StateRows* const kept = first_cells < 0 ? nullptr : &recording_->kept;
     const int64_t first_kept = first_cells + part.begin;

@@ -80,11 +80,12 @@ class Interpreter {
   std::vector<Stepper> steppers_;  // one per worker
   BatchEncoder encoder_;
   bool looks_ahead_;
-  bool advances_;      // whether states are made from their parents' by `advance`
-  int64_t part_rows_;  // of a part, at most
+  bool advances_;  // whether states are made from their parents' by `advance`
 
   // Of the run at hand.
   Recording* recording_ = nullptr;
+  bool keeps_states_ = false;  // of candidates
+  int64_t part_rows_ = 0;      // of a part, at most
   double recorded_bytes_ = 0;
   std::vector<Member> members_;
   Batch batch_;

@@ -21,6 +21,9 @@ constexpr double kParticleBytes = 96;      // Particles' columns, and a child th
 bool draws(const SampleOptions& options) {
   return row_of(options.method).selects == Selects::kDraws;
 }
+bool looks_ahead(const Program& program, const SampleOptions& options) {
+  return row_of(options.method).looks_ahead() && program.has_proposal();
+}
 bool keeps_all(const SampleOptions& options) {
   return row_of(options.method).selects == Selects::kAll;
 }
@@ -91,11 +94,16 @@ std::string suggest_memory(double bytes) {
   return fmt::format("{:.0f}{}", std::ceil(bytes), kUnits[unit]);
 }
 
-double candidate_bytes(const Program& program, const SampleOptions& options) {
-  const bool ahead = row_of(options.method).looks_ahead() && program.has_proposal();
+bool keeps_next_states(const Program& program, const SampleOptions& options) {
+  constexpr int kMostTags = 64;
+  return looks_ahead(program, options) && program.num_tags() <= kMostTags;
+}
+
+double candidate_bytes(const Program& program, const SampleOptions& options, bool with_states) {
   // g and C as the kernel writes them and as doubles; s_t.
-  const size_t bytes = (program.real_size() + sizeof(double)) * (ahead ? 2 : 1) +
-                       (ahead ? row_bytes(program, program.state) : 0);
+  const size_t bytes =
+      (program.real_size() + sizeof(double)) * (looks_ahead(program, options) ? 2 : 1) +
+      (with_states ? row_bytes(program, program.state) : 0);
   return static_cast<double>(bytes) * program.num_tags();
 }
 
@@ -111,8 +119,7 @@ double sampling_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options) {
   const std::vector<double> rows = bound_rows(program, input, options);
   const MethodRow& method = row_of(options.method);
-  const Kernel& step =
-      method.looks_ahead() && program.has_proposal() ? program.extend.forward : program.score;
+  const Kernel& step = looks_ahead(program, options) ? program.extend.forward : program.score;
   double all = 0, most = 0;  // prefixes of all levels; of one that has states
   for (size_t t = 0; t < rows.size(); ++t) {
     all += rows[t];
@@ -128,8 +135,9 @@ double sampling_bytes(const Program& program, const SampleInput& input,
          2 * most * state +  // of a level and of the next
          kParticleBytes * held + candidates +
          2 * ensemble_bytes(program, input, options) +  // they are put into order
-         candidate_bytes(program, options) +
-         static_cast<double>(bytes_per_row(program, step)) * kChunkRows;
+         candidate_bytes(program, options, keeps_next_states(program, options)) +
+         kChunkRows * (static_cast<double>(bytes_per_row(program, step)) +
+                       state * program.num_tags());  // s_t of a chunk's candidates
 }
 
 void run_in_memory(Workers& workers, int64_t count, int64_t memory,

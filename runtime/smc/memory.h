@@ -24,8 +24,12 @@ double sampling_bytes(const Program& program, const SampleInput& input,
 double ensemble_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options);
 
-/// Bytes of one prefix's candidates while they are looked at.
-double candidate_bytes(const Program& program, const SampleOptions& options);
+/// Whether the states of candidates are kept while these are looked at; else those of the chosen
+/// ones are made again from their parents', which costs little beside so many tags. A rule of the
+/// program alone, so that no bit depends on memory.
+bool keeps_next_states(const Program& program, const SampleOptions& options);
+/// Bytes of one prefix's candidates while they are looked at, with or without their states.
+double candidate_bytes(const Program& program, const SampleOptions& options, bool with_states);
 
 /// Calls run(worker, i, bytes) for each i < count by all workers, each with its share of `memory`
 /// (0: default_memory()); and again, one after the other with all of it, where it returns false

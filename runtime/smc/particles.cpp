@@ -61,6 +61,7 @@ void Particles::begin(int step) {
   fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step), uniforms_);
   row_log_changes_.assign(row_counts_.size(), -INFINITY);
+  is_decided_ = !resamples_before_;
   gather_by_row();
 }
 
@@ -84,6 +85,13 @@ void Particles::gather_by_row() {
 /// Draws y_t from q ∝ exp(g + C) (eq:q-local) for every particle on these rows, which moves from
 /// its row to a place; and works out each child's weight (eq:sis).
 void Particles::propose(const CandidateTable& table) {
+  constexpr int kFewTags = 64;
+  if (!is_decided_ && options_.trigger != Trigger::kNever && table.num_tags <= kFewTags &&
+      table.num_rows() == row_counts_.size()) {
+    for (size_t i = 0; i < table.num_rows(); ++i)
+      row_log_changes_[i] = log_change(table, i, wheel_.set(table, i, proposes_ahead_));
+    resample_rows();
+  }
   place_of_tag_.resize(static_cast<size_t>(table.num_tags), -1);
   for (size_t i = 0; i < table.num_rows(); ++i) {
     const auto row = static_cast<size_t>(table.first_row) + i;
@@ -94,11 +102,7 @@ void Particles::propose(const CandidateTable& table) {
     const double log_total = wheel_.set(table, i, proposes_ahead_);  // log Σ exp(g + C)
     if (log_total == -INFINITY) continue;
     draw_tags(particles, static_cast<int32_t>(row));
-    // w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it
-    // cancels.
-    const double change =
-        weighs_ahead_ ? log_total - table.scale * table.row_compats[i] : log_total;
-    row_log_changes_[row] = change;
+    const double change = row_log_changes_[row] = log_change(table, i, log_total);
     for (int32_t tag : reached_) {
       const auto place = static_cast<size_t>(place_of_tag_[static_cast<size_t>(tag)]);
       const size_t cell = i * static_cast<size_t>(table.num_tags) + static_cast<size_t>(tag);
@@ -112,6 +116,12 @@ void Particles::propose(const CandidateTable& table) {
       place_of_tag_[static_cast<size_t>(tag)] = -1;
     }
   }
+}
+
+/// w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it cancels.
+/// (Else exp C_t is left to each tag.)
+double Particles::log_change(const CandidateTable& table, size_t i, double log_total) const {
+  return weighs_ahead_ ? log_total - table.scale * table.row_compats[i] : log_total;
 }
 
 /// Fills reached_ with the different tags that these particles of one row go on with, in their
@@ -155,17 +165,18 @@ void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
   }
 }
 
-/// Compares the particles' weights; returns the effective sample size.
-double Particles::weigh() {
+/// Compares the weights of particles, counts[i] of them with log_weights[i] each; returns the
+/// effective sample size.
+double Particles::weigh(std::span<const double> log_weights, std::span<const int32_t> counts) {
   top_ = -INFINITY;
-  for (double log_weight : log_weights_) top_ = std::max(top_, log_weight);
+  for (double log_weight : log_weights) top_ = std::max(top_, log_weight);
   total_ = 0;
   double squares = 0;
-  weights_.resize(counts_.size());
-  for (size_t place = 0; place < counts_.size(); ++place) {
-    const double weight = weights_[place] = std::exp(log_weights_[place] - top_);
-    total_ += counts_[place] * weight;
-    squares += counts_[place] * weight * weight;
+  weights_.assign(counts.size(), 0.0);
+  for (size_t i = 0; i < counts.size() && top_ > -INFINITY; ++i) {
+    const double weight = weights_[i] = std::exp(log_weights[i] - top_);
+    total_ += counts[i] * weight;
+    squares += counts[i] * weight * weight;
   }
   return squares == 0 ? 0 : total_ * total_ / squares;
 }
@@ -177,26 +188,29 @@ bool Particles::should_resample(double ess) const {
   return options_.trigger == Trigger::kAlways || ess < options_.alpha * num_particles();
 }
 
-bool Particles::looks_again() {
-  if (record_.resampled) return false;
-  record_.ess = weigh();
-  // At the first step all particles are on one row.
-  if (!resamples_before_ || step_ == 1 || !should_resample(record_.ess)) return false;
-  std::vector<double> weights;
-  for (size_t row = 0; row < row_counts_.size(); ++row)
-    weights.push_back(std::exp(row_log_weights_[row] + row_log_changes_[row] - top_));
-  const std::vector<int32_t> before = row_counts_;
-  resample_now(weights, rows_, row_counts_);
-  if (options_.error_bar) note_rows(before, weights);
+bool Particles::looks_again() { return !is_decided_ && resample_rows(); }
+
+/// All rows' changes of weight are known: resamples if that is due, for all particles to draw after
+/// it. Whether it is asked before anything was drawn, or after, it finds the same.
+bool Particles::resample_rows() {
+  is_decided_ = true;
+  std::vector<double> log_weights = row_log_weights_;
+  for (size_t row = 0; row < log_weights.size(); ++row) log_weights[row] += row_log_changes_[row];
+  record_.ess = weigh(log_weights, row_counts_);
+  if (step_ == 1 || !should_resample(record_.ess)) return false;  // all are on one row; or good
+  const std::vector<int32_t> counts_before = row_counts_;
+  resample_now(weights_, rows_, row_counts_);
+  if (options_.error_bar) note_rows(counts_before, weights_);
   gather_by_row();
   return true;
 }
 
 void Particles::select(std::vector<Child>& children) {
-  if (record_.resampled) weigh();
-  if (record_.ess > 0) {
+  const double ess = weigh(log_weights_, counts_);
+  if (!resamples_before_) record_.ess = ess;
+  if (ess > 0) {
     const std::vector<int32_t> counts_before = counts_;
-    const bool resamples_after = !resamples_before_ && should_resample(record_.ess);
+    const bool resamples_after = !resamples_before_ && should_resample(ess);
     if (resamples_after) resample_now(weights_, places_, counts_);
     if (options_.error_bar) note_children(counts_before);
     if (resamples_after) std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
@@ -221,7 +235,9 @@ void Particles::resample_now(std::span<const double> weights, std::vector<int32_
     order_[at] = static_cast<int32_t>(m);
     order_weights_[at] = weights[place];
   }
-  std::vector<double> uniforms(places.size());
+  // Systematic resampling has one number.
+  const bool one = options_.resampling == Resampling::kSystematic;
+  std::vector<double> uniforms(one ? 1 : places.size());
   fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step_), uniforms);
   std::vector<int32_t>& ancestors = record_.ancestors;

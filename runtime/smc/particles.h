@@ -10,8 +10,9 @@ namespace scry {
 /// M particles. Those on one row have one weight, as a weight is made of the row's path alone.
 ///
 /// Where w_t does not depend on y_t, particles are resampled before they draw y_t, unless told
-/// otherwise: they draw as if nothing was resampled, and draw again, with the candidates shown
-/// again, if the weights, known by then, say that they must be.
+/// otherwise. Weights are known when all rows were seen. Until then particles draw as if nothing
+/// was resampled, and again, with the candidates shown again, if it must be; but if one table has
+/// all rows and few tags, these are weighed first, so that nothing is drawn in vain.
 class Particles : public Population {
  public:
   Particles(const SampleOptions& options, int64_t sequence, int length);
@@ -26,8 +27,10 @@ class Particles : public Population {
  private:
   void gather_by_row();
   void draw_tags(std::span<const int32_t> particles, int32_t row);
-  double weigh();
+  double log_change(const CandidateTable& table, size_t i, double log_total) const;
+  double weigh(std::span<const double> log_weights, std::span<const int32_t> counts);
   bool should_resample(double ess) const;
+  bool resample_rows();
   void resample_now(std::span<const double> weights, std::vector<int32_t>& places,
                     std::vector<int32_t>& counts);
   void note_rows(std::span<const int32_t> counts_before, std::span<const double> weights);
@@ -44,6 +47,7 @@ class Particles : public Population {
   int step_ = 0;
   double log_z_ = 0;  // of the steps up to the last resampling
   StepRecord record_;
+  bool is_decided_ = false;  // whether to resample before the draw
 
   // Of each particle: its row in the level, and the child that it moves to, by its place. -1: dead,
   // as no candidate of positive probability was left to it.
@@ -63,7 +67,7 @@ class Particles : public Population {
   std::vector<Child> children_;
   std::vector<int32_t> counts_;
   std::vector<double> log_weights_, shares_;
-  std::vector<double> weights_;  // relative to exp top_
+  std::vector<double> weights_;  // of rows or places, relative to exp top_
   double top_ = 0, total_ = 0;   // of the weights of all particles
 
   // Of one row.

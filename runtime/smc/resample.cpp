@@ -24,6 +24,13 @@ class Wheel {
     // Rounding may take u · total up to the total.
     return static_cast<int32_t>(std::min(static_cast<size_t>(found - cumulated_.begin()), last_));
   }
+  /// Likewise if that of a number below `u` is `index`, or 0: the next ones are looked at in turn.
+  int32_t at(double u, int32_t index) const {
+    const double target = u * cumulated_.back();
+    auto i = static_cast<size_t>(index);
+    while (i < last_ && cumulated_[i] <= target) ++i;
+    return static_cast<int32_t>(i);
+  }
 
  private:
   std::vector<double> cumulated_;
@@ -56,11 +63,12 @@ void resample(Resampling scheme, std::span<const double> weights, std::span<cons
   const Wheel wheel(weights);
   const auto num = static_cast<double>(ancestors.size());
   for (size_t m = 0; m < ancestors.size(); ++m) {
-    const auto place = static_cast<double>(m);
-    const double u = scheme == Resampling::kMultinomial  ? uniforms[m]
-                     : scheme == Resampling::kStratified ? (place + uniforms[m]) / num
-                                                         : (place + uniforms[0]) / num;
-    ancestors[m] = wheel.at(u);
+    if (scheme == Resampling::kMultinomial) {
+      ancestors[m] = wheel.at(uniforms[m]);
+      continue;
+    }
+    const double u = scheme == Resampling::kStratified ? uniforms[m] : uniforms[0];
+    ancestors[m] = wheel.at((static_cast<double>(m) + u) / num, m == 0 ? 0 : ancestors[m - 1]);
   }
 }
 

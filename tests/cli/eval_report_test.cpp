@@ -57,6 +57,24 @@ TEST_CASE("a divergence that came out below 0 says how large it can be, or nothi
   CHECK(format_eval(table, Style(false)).find("-1") == std::string::npos);
 }
 
+TEST_CASE("offset divergences have a column where they are bounds that differ") {
+  EvalTable table = small_table();
+  table.num_enumerated = 11;
+  table.num_estimated = 1;
+  table.estimated_by = "4 runs of discrete with M = 64";
+  table.reference_error = {0.0123, NAN};
+  table.rows[0].exact_references = 11;
+  Estimate& offset = table.rows[0].values[static_cast<size_t>(Measure::kOffsetKl)];
+  offset = {0.59031, 0.0131};
+  CHECK(format_eval(table, Style(false)).find("offset KL") == std::string::npos);
+  offset = {0.51, 0.0131};
+  const std::string text = format_eval(table, Style(false));
+  INFO(text);
+  CHECK(text.find("≈0.590 ±0.013  ≥0.510 ±0.013") != std::string::npos);
+  CHECK(text.find("exact for 11 inputs by enumeration, estimated for 1 input by 4 runs of discrete "
+                  "with M = 64 (standard error of log Z: 0.012 nats)") != std::string::npos);
+}
+
 TEST_CASE("what failed is told below the table") {
   EvalTable table = small_table();
   table.left_out.push_back({3, "no"});

@@ -116,13 +116,11 @@ TEST_CASE("what eval only estimates, it marks") {
       kHmm + "--max-rows 4 --max-states 0 --reference 64 --methods exact,PF,beam -M 4 --runs 2");
   INFO(result.out);
   CHECK(result.exit_code == 0);
-  CHECK(result.out.find("exact for 1 input by enumeration, estimated for 1 input by two runs of") !=
+  CHECK(result.out.find("exact for 1 input by enumeration, estimated for 1 input by 4 runs of") !=
         std::string::npos);
-  CHECK(result.out.find("offset KL") != std::string::npos);
   for (const std::string& line : lines_of(result.out)) {
     if (!line.starts_with("PF") && !line.starts_with("beam  ")) continue;
     CHECK(line.find("≈") != std::string::npos);
-    CHECK(line.find("≥") != std::string::npos);
   }
   CHECK(result.out.find("exact with M = 4: on 1 input the draws are from the estimate of p.\n") !=
         std::string::npos);

@@ -144,6 +144,9 @@ TEST_CASE("with 5000 tags every method agrees with the forward algorithm") {
       for (size_t i = 0; i < drawn.size(); ++i)
         CHECK(drawn.particle_log_weight(i) == Approx(log_z).epsilon(1e-9));
     }
+    const Ensemble set = discrete(many.program, many.parameters, many.x, {.particles = particles});
+    CHECK(set.log_z == Approx(log_z).epsilon(1e-9));
+    CHECK(set.size() == static_cast<size_t>(particles));
     const Ensemble filtered =
         filter(many.program, many.parameters, many.x, {.particles = particles, .seed = 3});
     if (particles == 1000) CHECK(std::abs(filtered.log_z - log_z) < 4 * *filtered.log_z_error);
@@ -169,6 +172,20 @@ TEST_CASE("with 5000 tags only enumeration is limited by its limit") {
   CHECK(all.size() == kTags);
   CHECK_THROWS_WITH(enumerate(many.program, many.parameters, many.x),
                     Catch::Contains("more than 4194304 prefixes to enumerate"));
+}
+
+TEST_CASE("with 5000 tags a discrete set that holds too many candidates is refused") {
+  const ManyTags many;
+  SampleOptions options{.method = Method::kDiscrete, .particles = 2000, .memory = 100'000'000};
+  const auto refused = [&] {
+    return sample(many.program, many.parameters, std::vector<SampleInput>{many.x}, options)[0]
+        .error;
+  };
+  REQUIRE(refused());
+  CHECK(refused()->trouble() == Trouble::kTooMuchMemory);
+  CHECK(refused()->message().find("may need about 401 MB") != std::string::npos);
+  options.method = Method::kFilter;  // which holds none
+  CHECK(!refused());
 }
 
 TEST_CASE("with 5000 tags a lookahead is learned, with development examples") {

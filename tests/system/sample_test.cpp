@@ -117,10 +117,14 @@ TEST_CASE("p̂ comes nearer to p as 1/√M") {
 TEST_CASE("the error bar covers log Z at its nominal rate") {
   for (const Problem& problem : problems()) {
     for (const auto& [method, name] : kSamplers) {
-      for (int way = 0; way < 6; ++way) {
+      // Never; by ESS and always by each scheme, before the draw; and after it.
+      for (int way = 0; way < 8; ++way) {
         SampleOptions options{.method = method, .particles = 512};
-        options.trigger = way == 0 ? Trigger::kNever : way == 1 ? Trigger::kEss : Trigger::kAlways;
-        options.resampling = static_cast<Resampling>(std::max(0, way - 2));
+        options.trigger = way == 0 ? Trigger::kNever : way <= 1 ? Trigger::kEss : Trigger::kAlways;
+        options.resampling = way == 1 || way == 7
+                                 ? Resampling::kSystematic
+                                 : static_cast<Resampling>(std::max(0, way - 2) % 4);
+        options.resample_at = way < 6 ? ResampleAt::kBefore : ResampleAt::kAfter;
         const std::vector<Outcome> runs = repeat(problem, options, 1, 1000);
         int covered = 0;
         for (const Outcome& run : runs) {

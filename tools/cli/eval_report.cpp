@@ -51,6 +51,10 @@ std::string format_divergence(const Estimate& estimate) {
 std::string format_cell(const EvalRow& row, Measure measure) {
   const Estimate& estimate = row[measure];
   if (std::isnan(estimate.value)) return "-";
+  const MethodRow& method = row_of(row.configuration.method);
+  const bool has_particles =
+      method.selects != Selects::kReduces && row.configuration.weights == Weights::kSampler;
+  if (measure == Measure::kEss && !has_particles) return "-";
   const bool all_exact = row.exact_references == row.inputs;
   if (measure == Measure::kOffsetKl)  // where it is no bound, it is the KL
     return all_exact ? "" : "≥" + format_estimate(estimate);
@@ -67,12 +71,13 @@ std::string describe_references(const EvalTable& table) {
   if (table.num_finite > 0)
     parts.push_back(fmt::format("exact for {} over finite states", inputs_of(table.num_finite)));
   if (table.num_estimated > 0) {
-    parts.push_back(fmt::format("estimated for {} by {}, whose log Z is known to {:.2g} nats",
+    parts.push_back(fmt::format("estimated for {} by {} (standard error of log Z: {:.2g} nats)",
                                 inputs_of(table.num_estimated), table.estimated_by,
                                 table.reference_error.value));
   }
   if (table.num_without_reference > 0)
-    parts.push_back(fmt::format("unknown for {}", inputs_of(table.num_without_reference)));
+    parts.push_back(fmt::format("unknown for {} (left out of what needs it)",
+                                inputs_of(table.num_without_reference)));
   return fmt::format("p(y|x), which samples are measured against, is {}.", fmt::join(parts, ", "));
 }
 
@@ -106,11 +111,14 @@ std::string describe_failures(const EvalTable& table) {
   return text;
 }
 
-/// Those for people of which some row has something to tell.
+/// Those for people of which some row has something to tell; offset KLs where they differ from KLs.
 std::vector<MeasureRow> shown_measures(const EvalTable& table) {
   std::vector<MeasureRow> shown;
   for (const MeasureRow& measure : measure_table()) {
     const bool is_told = std::ranges::any_of(table.rows, [&](const EvalRow& row) {
+      if (measure.measure == Measure::kOffsetKl &&
+          format_estimate(row[measure.measure]) == format_estimate(row[Measure::kKl]))
+        return false;
       const std::string cell = format_cell(row, measure.measure);
       return !cell.empty() && cell != "-";
     });
@@ -136,7 +144,7 @@ std::string legend(const EvalTable& table, const Style& style) {
     const Configuration& c = row.configuration;
     if (row.inputs == 0 || row.particles != table.rows.front().particles) continue;
     const bool is_bound = row_of(c.method).log_z == LogZ::kLowerBound;
-    line(c.name, c.summary + (is_bound ? ": no sample, and Ẑ is always too low" : ""));
+    line(c.name, c.summary + (is_bound ? ": no sample; its Ẑ is at most Z" : ""));
   }
   return text;
 }

@@ -117,8 +117,11 @@ void run(const Options& options) {
   for (const Contender& contender : contenders) {
     Sampler sampler(program, contender.parameters);
     for (size_t k = 0; k < 2; ++k) {
+      // Resampled as in the paper: by multinomial draws, after the tag was drawn.
       const SampleOptions sampling{.method = contender.method,
                                    .particles = options.particles,
+                                   .resampling = Resampling::kMultinomial,
+                                   .resample_at = ResampleAt::kAfter,
                                    .trigger = kTriggers[k],
                                    .seed = derive_seed(options.seed, num_runs++),
                                    .error_bar = false};

@@ -34,6 +34,18 @@ TEST_CASE("equal weights have no variance, however often they are resampled") {
   }
 }
 
+TEST_CASE("prefixes that were weighed before a draw have the variance of being drawn and copied") {
+  // Two prefixes of one particle each weigh 1 and 3, and are resampled to 1 and 1 before they draw
+  // tags of equal weight: only the first draw and the copying had anything to choose.
+  Genealogy tree;
+  tree.add({{0, 0}, {1, 1}, {1, 1}, {0.0, 0.0}, {}});
+  tree.add({{0, 1}, {1, 1}, {1, 1}, {0.0, std::log(3.0)}, {1, 3}, false});
+  tree.add({{0, 1}, {1, 1}, {1, 1}, {0.0, 0.0}, {}});
+  // Q is the same after both, so copying adds nothing; the weights 1 and 3 have a mean of 2 with a
+  // variance of 2 / 2, relative to its square 1/4.
+  CHECK(tree.relative_variance(2, Resampling::kMultinomial).value() == Approx(0.25));
+}
+
 TEST_CASE("one particle tells nothing of its variance") {
   Genealogy tree;
   tree.add({{0}, {1}, {1}, {0.0}, {}});

@@ -198,6 +198,33 @@ TEST_CASE("a step is resampled if its effective sample size is below alpha M") {
   }
 }
 
+TEST_CASE("resampling is before the draw where the weight does not depend on the tag, else after") {
+  Hmm hmm;
+  const auto run = [&](Method method, ResampleAt at) {
+    return sample(
+        hmm.program, hmm.parameters, kX,
+        {.method = method, .particles = 20, .resample_at = at, .trigger = Trigger::kAlways});
+  };
+  for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth}) {
+    const Ensemble before = run(method, ResampleAt::kBefore),
+                   after = run(method, ResampleAt::kAfter);
+    CHECK(after.info.resampling == "systematic, after the draw, always");
+    CHECK(after.steps[0].resampled);
+    if (method == Method::kImportance) {
+      CHECK(before.info.resampling == after.info.resampling);
+      CHECK(before.log_weights == after.log_weights);
+    } else {
+      CHECK(before.info.resampling == "systematic, before the draw, always");
+      CHECK(before.log_weights != after.log_weights);
+      CHECK(!before.steps[0].resampled);  // all were on one row
+    }
+    for (const Ensemble* drawn : {&before, &after}) {
+      for (size_t t = 1; t + 1 < kX.size(); ++t) CHECK(drawn->steps[t].resampled);
+      CHECK(!drawn->steps.back().resampled);
+    }
+  }
+}
+
 TEST_CASE("constraints are kept by every method, and change Z as they should") {
   Hmm hmm;
   TagSets allowed(6, kHmmTags);
@@ -229,7 +256,7 @@ TEST_CASE("a method takes x alone, or x with constraints") {
   const double log_z = sample(hmm.program, hmm.parameters, kX).log_z;
   CHECK(smooth(hmm.program, hmm.parameters, array).log_z == log_z);
   CHECK(smooth(hmm.program, hmm.parameters, std::span(kX)).log_z == log_z);
-  for (auto* method : {importance, filter, smooth, beam, enumerate}) {
+  for (auto* method : {importance, filter, smooth, discrete, beam, enumerate}) {
     const Ensemble drawn = method(hmm.program, hmm.parameters, {kX, allowed}, {.particles = 50});
     for (size_t i = 0; i < drawn.size(); ++i) CHECK(drawn.sequence(i)[1] == 1);
   }
