@@ -176,7 +176,7 @@ std::vector<std::string> offered_methods() {
 }
 
 Method default_method(bool has_lookahead) {
-  return has_lookahead ? Method::kSmooth : Method::kFilter;
+  return has_lookahead ? Method::kDiscreteAhead : Method::kDiscrete;
 }
 
 }  // namespace scry

@@ -132,7 +132,7 @@ const MethodRow* find_method(std::string_view name, std::optional<Weighs> weighs
 bool has_variants(std::string_view name);
 /// The names of those that are offered, each once, in the order of the table.
 std::vector<std::string> offered_methods();
-/// What samples where nothing else is asked for.
+/// What samples where nothing else is asked for: docs/samplers.md tells why.
 Method default_method(bool has_lookahead);
 
 }  // namespace scry

@@ -22,7 +22,8 @@ void check_method(const Program& program, const SampleOptions& options) {
         "{} does not sample step by step; call exact, viterbi or search_best_first", method.name));
   }
   if (method.needs_lookahead() && !program.has_proposal())
-    throw Error("the model has no proposal to look ahead with; use filter or beam");
+    throw Error(
+        "the model has no proposal to look ahead with; use filter, discrete or beam by score");
 }
 
 /// Consecutive jobs that run together.

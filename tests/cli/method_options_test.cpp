@@ -38,7 +38,7 @@ TEST_CASE("the help of sample lists the methods of the table, each with its line
   std::string lines;
   for (const std::string& name : offered_methods())
     lines += name + " " + find_method(name)->summary + " ";
-  CHECK(help.find("else filter: " + lines) != std::string::npos);
+  CHECK(help.find("discrete unless given: " + lines) != std::string::npos);
   for (const MethodRow& row : method_table()) {
     if (!row.is_offered) CHECK(help.find(row.summary + std::string(" ")) == std::string::npos);
   }

@@ -48,7 +48,7 @@ TEST_CASE("every method samples or searches the HMM, and they agree where they s
       CHECK(drawn[i]["particles"] == 20);
     }
   }
-  CHECK(run("")[0]["method"] == "smooth");
+  CHECK(run("")[0]["method"] == "discrete");
   const json filtered = run("--method filter -M 2000")[0];
   CHECK(filtered["log_z_status"] == "estimate");
   CHECK(filtered["log_z_error"].get<double>() < 0.02);
@@ -241,19 +241,20 @@ TEST_CASE("options that a method would ignore are refused") {
                               "--method beam --alpha 0.3",
                               "--method beam --seed 3 --params p.safetensors",
                               "--method smooth --beam-by lookahead",
-                              "--beam-by score",
+                              "--method filter --beam-by score",
                               "--method filter --max-rows 9",
                               "--steps",
                               "--steps --format jsonl --runs 2",
                               "--method viterbi --steps --format jsonl",
-                              "--resample never --alpha 0.3",
-                              "--resample never --scheme residual",
-                              "--resample always --alpha 0.3",
+                              "--resample never",
+                              "--method smooth --resample never --alpha 0.3",
+                              "--method smooth --resample never --scheme residual",
+                              "--method smooth --resample always --alpha 0.3",
                               "--method is --scheme residual",
                               "--method is --resample always --resample-at before",
-                              "--resample never --resample-at after",
-                              "--draws arithmetic --resample ess",
-                              "--draws arithmetic --alpha 0.3",
+                              "--method smooth --resample never --resample-at after",
+                              "--method smooth --draws arithmetic --resample ess",
+                              "--method smooth --draws arithmetic --alpha 0.3",
                               "--method discrete --draws arithmetic",
                               "--method discrete --resample always",
                               "--method discrete --scheme residual",
@@ -270,9 +271,10 @@ TEST_CASE("options that a method would ignore are refused") {
        {"--method is --resample ess --scheme residual --alpha 0.3", "--method beam --seed 3",
         "--method exact -M 5 --top 2 --max-rows 3 --temperature 2",
         "--method discrete --runs 3 --rank-by score --seed 3",
-        "--draws arithmetic --resample never", "--draws arithmetic --method filter",
-        "--resample-at after --scheme multinomial", "--weights score --runs 2",
-        "--method exact --weights score", "--method discrete --weights score"}) {
+        "--method smooth --draws arithmetic --resample never", "--draws arithmetic --method filter",
+        "--rank-by score", "--method smooth --resample-at after --scheme multinomial",
+        "--weights score --runs 2", "--method exact --weights score",
+        "--method discrete --weights score"}) {
     const auto result = box.program(kHmm + options);
     INFO(options << ": " << result.err);
     CHECK(result.exit_code == 0);
@@ -300,7 +302,7 @@ TEST_CASE("a discrete set looks ahead if it can, and tells to use runs for its e
   CHECK(blind["particles"] == 3);
   CHECK(record("--method discrete --rank-by score --runs 20")["log_z_error"].get<double>() > 0);
   CHECK(record("--method discrete --weights score")["weights"] == "score");
-  CHECK(record("--draws arithmetic")["draws"] == "arithmetic");
+  CHECK(record("--method smooth --draws arithmetic")["draws"] == "arithmetic");
   const auto table = box.program(kHmm + "-M 3 --method discrete --stats");
   CHECK(table.out.find("--runs") != std::string::npos);
   CHECK(table.err.find("none for 1 of 1: use --runs") != std::string::npos);

@@ -69,9 +69,7 @@ void refuse(const char* option, const std::string& beside, const std::string& wh
 }  // namespace
 
 std::string method_help() {
-  std::string help = fmt::format(
-      "How; {} if the model has a proposal, else {}:", row_of(default_method(true)).name,
-      row_of(default_method(false)).name);
+  std::string help = fmt::format("How; {} unless given:", row_of(default_method(true)).name);
   for (const std::string& name : offered_methods())
     help += fmt::format("\n{:8} {}", name, find_method(name)->summary);
   return help;
@@ -94,11 +92,11 @@ std::string rank_by_help() {
 
 const MethodRow& chosen_method(const std::string& name, const std::string& rank_by,
                                bool has_lookahead) {
-  if (name.empty()) return row_of(default_method(has_lookahead));
-  if (!has_variants(name)) return *find_method(name);
+  const std::string chosen = name.empty() ? row_of(default_method(has_lookahead)).name : name;
+  if (!has_variants(chosen)) return *find_method(chosen);
   if (rank_by.empty())
-    return *find_method(name, has_lookahead ? Weighs::kLookahead : Weighs::kScore);
-  return *find_method(name, named<Weighs>(weighs_names(), rank_by));
+    return *find_method(chosen, has_lookahead ? Weighs::kLookahead : Weighs::kScore);
+  return *find_method(chosen, named<Weighs>(weighs_names(), rank_by));
 }
 
 void check_method_options(const CLI::App& app, const std::string& method) {
@@ -106,7 +104,9 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   const MethodRow& row = chosen_method(method, weighs_names()[0], true);
   for (const OptionUse& use : kUses) {
     if (!given(use.option) || use.serves(row)) continue;
-    const std::string beside = method.empty() ? "sampling" : "--method " + method;
+    const std::string beside =
+        method.empty() ? fmt::format("{}, the method unless --method says another", row.name)
+                       : "--method " + method;
     refuse(use.option, beside, fmt::format("it is for {}", names_of(use.serves)));
   }
   // Seeds are of draws, and of fresh parameters.

@@ -103,6 +103,7 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
                    {"G_T", true},
                    {"y"},
                    {"note"}});
+  std::string said;  // what all of a kind have in common is said once
   for (const SampleResult& result : results) {
     std::vector<std::string> cells(8);
     cells[0] = std::to_string(result.line->line);
@@ -120,8 +121,10 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
     if (!result.ensemble) continue;
     const Ensemble& ensemble = *result.ensemble;
     cells[2] = format_log_z(ensemble);
-    if (ensemble.info.particles > 0) cells[3] = fmt::format("{:.1f}", ensemble.ess());
-    cells[7] = ensemble.caution;
+    if (ensemble.has_counts()) cells[3] = fmt::format("{:.1f}", ensemble.ess());
+    const bool is_common = ensemble.certainty == Certainty::kUnknown;
+    if (!is_common || ensemble.caution != said) cells[7] = ensemble.caution;
+    if (is_common) said = ensemble.caution;
     bool first = true;
     for (size_t i : ensemble.top(top)) {
       cells[4] = format_probability(ensemble, i);

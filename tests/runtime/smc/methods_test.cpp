@@ -94,7 +94,9 @@ TEST_CASE("a method asks for a lookahead if it weighs by it, and uses one if it 
       return sample(blind, parameters, kX, {.method = row.method, .particles = 8});
     };
     if (row.needs_lookahead()) {
-      CHECK_THROWS_WITH(run(), "the model has no proposal to look ahead with; use filter or beam");
+      CHECK_THROWS_WITH(
+          run(),
+          "the model has no proposal to look ahead with; use filter, discrete or beam by score");
     } else {
       // The model's own parameters are the same in both: only a lookahead makes a difference.
       const bool differs = run().log_weights != sample(hmm.program, hmm.parameters, kX,
@@ -144,6 +146,6 @@ TEST_CASE("methods are found by their names, and variants by what weighs") {
   CHECK(find_method("filter", Weighs::kLookahead) == nullptr);
   CHECK(offered_methods() == std::vector<std::string>{"is", "filter", "smooth", "discrete", "beam",
                                                       "exact", "viterbi", "astar"});
-  CHECK_FALSE(row_of(default_method(false)).needs_lookahead());
-  CHECK(row_of(default_method(true)).looks_ahead());
+  CHECK(default_method(false) == Method::kDiscrete);
+  CHECK(default_method(true) == Method::kDiscreteAhead);
 }

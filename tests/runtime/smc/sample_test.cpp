@@ -320,8 +320,9 @@ TEST_CASE("options without sense are refused in one line") {
   CHECK(refused({.threads = -1}) == "threads and batch cannot be below 0");
   const Program plain = hand_hmm_without_proposal();
   const Parameters parameters = Parameters::fresh(plain, 1);
-  CHECK_THROWS_WITH(smooth(plain, parameters, kX),
-                    "the model has no proposal to look ahead with; use filter or beam");
+  CHECK_THROWS_WITH(
+      smooth(plain, parameters, kX),
+      "the model has no proposal to look ahead with; use filter, discrete or beam by score");
   CHECK(filter(plain, parameters, kX).size() > 1);
   CHECK(importance(plain, parameters, kX).size() > 1);
 }
