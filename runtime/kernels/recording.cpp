@@ -6,8 +6,10 @@
 namespace scry {
 
 /// Numbers are added as those of particles' weights are, so that weights are made of these sums.
-void Recording::add_log_sums(const RealBuffer& row_scores, const RealBuffer& row_compats,
-                             int64_t num_rows, int64_t num_ahead, int num_tags) {
+void Recording::set_log_sums(int64_t first_row, const RealBuffer& row_scores,
+                             const RealBuffer& row_compats, int64_t num_rows, int64_t num_ahead,
+                             int num_tags) {
+  log_sums.resize(static_cast<size_t>(states.num_rows()));
   std::vector<double> logits(static_cast<size_t>(num_tags));
   row_scores.visit([&](const auto* g) {
     using Real = std::remove_const_t<std::remove_pointer_t<decltype(g)>>;
@@ -24,7 +26,8 @@ void Recording::add_log_sums(const RealBuffer& row_scores, const RealBuffer& row
       if (top > -INFINITY) {
         for (const double logit : logits) total += std::exp(logit - top);
       }
-      log_sums.push_back(top > -INFINITY ? top + std::log(total) : top);
+      log_sums[static_cast<size_t>(first_row + row)] =
+          top > -INFINITY ? top + std::log(total) : top;
     }
   });
 }

@@ -72,9 +72,10 @@ struct Recording {
     nexts.resize(num_cells);
     kept.resize(num_cell_rows_);
   }
-  /// Of the next rows, from their cells; the first `num_ahead` of them have C.
-  void add_log_sums(const RealBuffer& row_scores, const RealBuffer& row_compats, int64_t num_rows,
-                    int64_t num_ahead, int num_tags);
+  /// Of so many rows from this number on, from their cells; the first `num_ahead` of them have C.
+  /// Rows may come again.
+  void set_log_sums(int64_t first_row, const RealBuffer& row_scores, const RealBuffer& row_compats,
+                    int64_t num_rows, int64_t num_ahead, int num_tags);
   /// The number among those that go on, of a row of level t that does.
   int64_t state_of(RowId row, int level) const {
     return levels[static_cast<size_t>(level)].first + (row - forest.level_begin(level));

@@ -182,8 +182,8 @@ void Interpreter::record_cells(Part part, int64_t num_ahead) {
   const Recording::Level& level = recording_->levels.back();
   const int64_t num_tags = program_.num_tags();
   if (recording_->keeps_log_sums) {
-    recording_->add_log_sums(cells_.scores, cells_.compats, part.size(), num_ahead,
-                             program_.num_tags());
+    recording_->set_log_sums(level.first + part.begin, cells_.scores, cells_.compats, part.size(),
+                             num_ahead, program_.num_tags());
   }
   if (level.first_cells < 0) return;
   const int64_t first = (level.first_cells + part.begin) * num_tags;

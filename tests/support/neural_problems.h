@@ -14,7 +14,7 @@
 namespace scry::test {
 
 /// A model, an input that can be enumerated, and the answer.
-struct Problem {
+struct NeuralProblem {
   std::string name;
   Program program;
   Parameters parameters;
@@ -31,7 +31,8 @@ inline Parameters lively_parameters(const Program& program, uint64_t seed, doubl
   return parameters;
 }
 
-inline Problem make_problem(std::string name, const Program& program, int length, double scale) {
+inline NeuralProblem make_problem(std::string name, const Program& program, int length,
+                                  double scale) {
   Parameters parameters = lively_parameters(program, 3, scale);
   const std::vector<int> x = random_input(program.task, length, 17);
   const Ensemble exact = enumerate(program, parameters, x);
@@ -40,10 +41,10 @@ inline Problem make_problem(std::string name, const Program& program, int length
 
 /// Neural ones, in both precisions: with forbidden tags, with an encoder, globally normalised, and
 /// with a structured state.
-inline std::vector<Problem> problems() {
+inline std::vector<NeuralProblem> problems() {
   static const SmallTagger tagger;
   static const SmallLookahead lookahead;
-  std::vector<Problem> all;
+  std::vector<NeuralProblem> all;
   all.push_back(make_problem(
       "small tagger",
       compile(tagger, lookahead, {.precision = Precision::kDouble, .gradients = false}), 5, 2));
@@ -54,7 +55,7 @@ inline std::vector<Problem> problems() {
 }
 
 /// Independent runs on one input: so many seeds, each with so many sequence numbers.
-inline std::vector<Outcome> repeat(const Problem& problem, SampleOptions options, int seeds,
+inline std::vector<Outcome> repeat(const NeuralProblem& problem, SampleOptions options, int seeds,
                                    int sequences) {
   const std::vector<SampleInput> inputs(static_cast<size_t>(sequences), SampleInput{problem.x, {}});
   std::vector<Outcome> all;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kRounds = kUnderSanitizer ? 2 : 20;
 
 /// The mean of Ẑ / Z over 500 runs for each of kRounds seeds is 1, within 4 standard errors.
-void check_unbiased(const Problem& problem, const SampleOptions& options) {
+void check_unbiased(const NeuralProblem& problem, const SampleOptions& options) {
   std::vector<double> ratios;
   for (const Outcome& run : repeat(problem, options, kRounds, 500))
     ratios.push_back(ratio(run, problem.exact.log_z));
@@ -29,7 +29,7 @@ void check_unbiased(const Problem& problem, const SampleOptions& options) {
 }
 
 /// The variance of log Ẑ over 500 runs.
-double variance_of_log_z(const Problem& problem, const SampleOptions& options) {
+double variance_of_log_z(const NeuralProblem& problem, const SampleOptions& options) {
   std::vector<double> values;
   for (const Outcome& run : repeat(problem, options, 1, 500)) values.push_back(run.value().log_z);
   const double error = mean_of(values).standard_error;
@@ -39,7 +39,7 @@ double variance_of_log_z(const Problem& problem, const SampleOptions& options) {
 }  // namespace
 
 TEST_CASE("the estimate of Z by a discrete set is unbiased, with and without the lookahead") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (Method method : {Method::kDiscrete, Method::kDiscreteAhead}) {
       for (int particles : {1, 2, 6}) {
         INFO(problem.name << ", method " << static_cast<int>(method) << ", M = " << particles);
@@ -50,7 +50,7 @@ TEST_CASE("the estimate of Z by a discrete set is unbiased, with and without the
 }
 
 TEST_CASE("the estimate of Z is unbiased by arithmetic draws") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (Method method : {Method::kImportance, Method::kFilter, Method::kSmooth}) {
       for (int particles : {1, 6}) {
         INFO(problem.name << ", method " << static_cast<int>(method) << ", M = " << particles);
@@ -62,7 +62,7 @@ TEST_CASE("the estimate of Z is unbiased by arithmetic draws") {
 }
 
 TEST_CASE("the estimate of Z is unbiased if it is resampled after the draw") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (Method method : {Method::kFilter, Method::kSmooth}) {
       for (Resampling scheme : {Resampling::kMultinomial, Resampling::kSystematic}) {
         INFO(problem.name << ", method " << static_cast<int>(method));
@@ -77,7 +77,7 @@ TEST_CASE("the estimate of Z is unbiased if it is resampled after the draw") {
 }
 
 TEST_CASE("a discrete set has less variance than as many particles that see no more") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     const double filtered =
         variance_of_log_z(problem, {.method = Method::kFilter, .particles = 16});
     const double reduced =
@@ -89,7 +89,7 @@ TEST_CASE("a discrete set has less variance than as many particles that see no m
 
 TEST_CASE("arithmetic draws give every tag its share, up to one particle") {
   // At the first step there is one row: each tag gets M q of them, rounded down or up.
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     const std::vector<int> first(problem.x.begin(), problem.x.begin() + 1);
     const Ensemble all = enumerate(problem.program, problem.parameters, first);
     for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -110,7 +110,7 @@ TEST_CASE("arithmetic draws give every tag its share, up to one particle") {
 }
 
 TEST_CASE("arithmetic draws say that one run tells no error, and are never resampled") {
-  const Problem problem = problems()[0];
+  const NeuralProblem problem = problems()[0];
   const auto draw = [&](Trigger trigger) {
     return smooth(problem.program, problem.parameters, problem.x,
                   {.particles = 8, .trigger = trigger, .draws = Draws::kArithmetic});
@@ -147,7 +147,7 @@ TEST_CASE("with the exact proposal a discrete set has Z in every run, for every 
 }
 
 TEST_CASE("score weights are the nearest to the model on the same taggings") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (Method method : {Method::kFilter, Method::kSmooth, Method::kDiscreteAhead}) {
       for (double temperature : {1.0, 0.7}) {
         SampleOptions options{.method = method, .particles = 8, .temperature = temperature};

@@ -24,7 +24,7 @@ const std::pair<Method, const char*> kSamplers[] = {
 }  // namespace
 
 TEST_CASE("the oracle itself is right: enumeration agrees with replayed taggings") {
-  for (Problem& problem : problems()) {
+  for (NeuralProblem& problem : problems()) {
     INFO(problem.name);
     Replay replay(problem.program, problem.parameters);
     double total = 0;
@@ -69,7 +69,7 @@ TEST_CASE("with the exact proposal every particle has the weight Z") {
 
 TEST_CASE("the estimate of Z is unbiased for every method, scheme and trigger") {
   constexpr int kRounds = kUnderSanitizer ? 2 : 20;
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (const auto& [method, name] : kSamplers) {
       for (Trigger trigger : {Trigger::kNever, Trigger::kEss, Trigger::kAlways}) {
         for (Resampling scheme : {Resampling::kMultinomial, Resampling::kResidual,
@@ -93,7 +93,7 @@ TEST_CASE("the estimate of Z is unbiased for every method, scheme and trigger") 
 }
 
 TEST_CASE("p̂ comes nearer to p as 1/√M") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (const auto& [method, name] : kSamplers) {
       std::vector<double> distances;
       for (int particles : {256, 1024, 4096}) {
@@ -115,7 +115,7 @@ TEST_CASE("p̂ comes nearer to p as 1/√M") {
 }
 
 TEST_CASE("the error bar covers log Z at its nominal rate") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     for (const auto& [method, name] : kSamplers) {
       // Never; by ESS and always by each scheme, before the draw; and after it.
       for (int way = 0; way < 8; ++way) {
@@ -142,7 +142,7 @@ TEST_CASE("the error bar covers log Z at its nominal rate") {
 }
 
 TEST_CASE("a beam as wide as all taggings is the enumeration, for neural models too") {
-  for (const Problem& problem : problems()) {
+  for (const NeuralProblem& problem : problems()) {
     INFO(problem.name);
     const double all = std::pow(problem.program.num_tags(), problem.x.size());
     for (Method method : {Method::kBeam, Method::kBeamAhead}) {
