@@ -5,7 +5,9 @@
 // compute and p(y|x) is not: English puts its stresses from the right, so y_t depends on phonemes
 // still to come. No exact proposal exists. The lookahead learns one: a two-layer GRU reads the
 // phonemes to come, and a four-layer network judges each candidate state against what it read
-// (sec:q, app:model-details).
+// (sec:q, app:model-details). As in the paper, it sees all candidate states beside the one it
+// judges. It does as well without them: c(concat({s["h"], later["h1"]}))[0], with 2 d inputs
+// (docs/samplers.md).
 #include <scry.h>
 using namespace scry;
 
