@@ -306,6 +306,12 @@ TEST_CASE("a discrete set looks ahead if it can, and tells to use runs for its e
   const auto table = box.program(kHmm + "-M 3 --method discrete --stats");
   CHECK(table.out.find("--runs") != std::string::npos);
   CHECK(table.err.find("none for 1 of 1: use --runs") != std::string::npos);
+  // What all lines have in common is said once.
+  write_text(box.path("in.txt"), "1 2 3 1 2 3\n3 2 1 3 2 1\n1 1 1 1 1 1\n");
+  const std::string out = box.program(kHmm + "-M 3").out;
+  const size_t note = out.find("tells no error by itself");
+  REQUIRE(note != std::string::npos);
+  CHECK(out.find("tells no error by itself", note + 1) == std::string::npos);
 }
 
 TEST_CASE("random weights are told of, and given ones are not") {
