@@ -140,6 +140,15 @@ double sampling_bytes(const Program& program, const SampleInput& input,
                        state * program.num_tags());  // s_t of a chunk's candidates
 }
 
+double recorded_bytes(const Program& program, const SampleInput& input,
+                      const SampleOptions& options) {
+  double all = 0;
+  for (const double rows : bound_rows(program, input, options)) all += rows;
+  const double state = static_cast<double>(row_bytes(program, program.state));
+  return sampling_bytes(program, input, options) +
+         all * (2 * state + sizeof(int32_t) + 4 * sizeof(double));  // seeds, positions, log sums
+}
+
 void run_in_memory(Workers& workers, int64_t count, int64_t memory,
                    const std::function<bool(int worker, int64_t i, int64_t bytes)>& run) {
   const int64_t all = memory > 0 ? memory : default_memory();

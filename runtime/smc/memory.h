@@ -20,7 +20,11 @@ std::string suggest_memory(double bytes);
 /// states, particles, encodings; and the candidates of one prefix, as there is no smaller part.
 double sampling_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options);
-/// Of that, what the ensemble takes that is returned.
+/// What a run takes that is recorded to be differentiated: besides, the states of all prefixes and
+/// their gradients. What is kept of candidates is not in it: that is as much as memory holds.
+double recorded_bytes(const Program& program, const SampleInput& input,
+                      const SampleOptions& options);
+/// Of sampling_bytes, what the ensemble takes that is returned.
 double ensemble_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options);
 

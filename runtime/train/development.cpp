@@ -11,9 +11,11 @@ namespace scry {
 namespace {
 
 /// What is left of a failed sample: nothing, where no particle had weight. Throws TrainingError for
-/// any other failure.
+/// any other failure, Error where memory was too little.
 bool has_mass(const Outcome& outcome) {
   if (!outcome.error) return outcome.ensemble.log_z != -INFINITY;
+  if (outcome.error->trouble() == Trouble::kTooMuchMemory)
+    throw Error("a development sequence: " + outcome.error->message());
   if (outcome.error->trouble() != Trouble::kNoMass) throw TrainingError(outcome.error->what());
   return false;
 }
@@ -88,6 +90,7 @@ DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Param
   options_.particles = options.particles;
   options_.seed = development_seed(options);
   options_.error_bar = false;
+  options_.memory = options.memory;
 }
 
 void DevelopmentDivergence::compute_offsets() {

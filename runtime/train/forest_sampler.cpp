@@ -1,16 +1,45 @@
 #include "runtime/train/forest_sampler.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
+#include "runtime/smc/memory.h"
 #include "runtime/train/training_error.h"
 
 namespace scry {
 
 ForestSampler::ForestSampler(const Program& program, const Parameters& parameters,
                              const SampleOptions& options, bool keeps_cells)
-    : options_(options),
+    : program_(program),
+      options_(options),
       interpreter_(program, parameters, options),
       recording_(program, keeps_cells) {}
+
+void ForestSampler::set_memory(int64_t bytes) {
+  options_.memory = bytes;
+  interpreter_.set_options(options_);
+}
+
+void ForestSampler::check_memory() {
+  if (options_.memory == 0) return;
+  double needed = 0;
+  size_t longest = 0;
+  for (const SampleInput& input : inputs_) {
+    const auto [found, is_new] = bytes_.try_emplace(input.x.size(), 0);
+    if (is_new) found->second = recorded_bytes(program_, SampleInput(input.x), options_);
+    needed += found->second;
+    longest = std::max(longest, input.x.size());
+  }
+  if (needed <= static_cast<double>(options_.memory)) return;
+  throw Error(fmt::format(
+      "{} of up to {} symbols with {} particles may need about {}, and a thread has {}; allow more "
+      "(--memory), or use fewer threads or particles",
+      inputs_.size() == 1 ? "a sequence" : fmt::format("{} sequences", inputs_.size()), longest,
+      options_.particles, format_memory(needed),
+      format_memory(static_cast<double>(options_.memory))));
+}
 
 const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint64_t seed,
                                     bool log_sums) {
@@ -22,6 +51,7 @@ const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint
   for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
   for (size_t i = 0; i < examples.size(); ++i)
     jobs_.push_back({&inputs_[i], examples[i].number, &outcomes_[i]});
+  check_memory();
   interpreter_.run(jobs_, &recording_);
   for (const Outcome& outcome : outcomes_) {
     if (outcome.error && outcome.error->trouble() != Trouble::kNoMass)

@@ -1,5 +1,7 @@
 // Samples for the examples of a minibatch, on one forest, to be differentiated.
 #pragma once
+#include <map>
+
 #include "runtime/smc/interpreter.h"
 #include "runtime/train/objective.h"
 
@@ -11,6 +13,9 @@ class ForestSampler {
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
                 bool keeps_cells);
 
+  /// To work in, from now on.
+  void set_memory(int64_t bytes);
+
   /// What is known of one sequence's particles.
   struct Sample {
     std::vector<size_t> finals;  ///< of the recording
@@ -19,7 +24,8 @@ class ForestSampler {
     int64_t num_live = 0;  ///< particles that came to the end
   };
 
-  /// With `log_sums`, Recording::log_sums are kept. Throws TrainingError if a score is NaN or +∞.
+  /// With `log_sums`, Recording::log_sums are kept. Throws TrainingError if a score is NaN or +∞,
+  /// Error if the examples may not fit the memory.
   const Recording& run(std::span<const TrainExample> examples, uint64_t seed,
                        bool log_sums = false);
 
@@ -31,8 +37,10 @@ class ForestSampler {
   void count_rows(Tally& tally) const;
 
  private:
+  void check_memory();
   void summarize();
 
+  const Program& program_;
   SampleOptions options_;
   Interpreter interpreter_;
   Recording recording_;
@@ -41,6 +49,7 @@ class ForestSampler {
   std::vector<Outcome> outcomes_;
   std::vector<Sample> samples_;
   std::vector<double> log_weights_;
+  std::map<size_t, double> bytes_;  // that an input of this length may need
 };
 
 }  // namespace scry

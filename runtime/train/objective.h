@@ -24,6 +24,9 @@ inline double score_slack(int length) { return 1e-4 + 1e-5 * length; }
 class ObjectiveWorker {
  public:
   virtual ~ObjectiveWorker() = default;
+  /// From now on it works in so many bytes, about; on which no bit of its results depends. Throws
+  /// Error later where examples may not fit.
+  virtual void set_memory(int64_t /*bytes*/) {}
   /// Adds `scale` times the gradient of the examples' summed loss. The examples are in the order of
   /// falling length, valid and not empty; `seed` is of this update's random numbers. The gradients'
   /// tables are left to Gradients::finish. Throws TrainingError if a score is NaN or +∞,

@@ -64,6 +64,7 @@ class Worker : public ObjectiveWorker {
         batch_gradient_(program, parameters),
         forest_gradient_(program, parameters, batch_gradient_) {}
 
+  void set_memory(int64_t bytes) override { sampler_.set_memory(bytes); }
   void add_gradient(std::span<const TrainExample> examples, uint64_t seed, double scale,
                     Gradients& gradients, Tally& tally) override {
     const DivergenceOptions& options = objective_.options();

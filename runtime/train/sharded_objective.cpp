@@ -2,17 +2,22 @@
 
 #include <algorithm>
 
+#include "runtime/smc/memory.h"
+
 namespace scry {
 
 ShardedObjective::ShardedObjective(const Program& program, const Parameters& parameters,
                                    std::unique_ptr<Objective> objective, int shard,
-                                   Workers& workers)
+                                   Workers& workers, int64_t memory)
     : program_(program),
       objective_(std::move(objective)),
       shard_(static_cast<size_t>(shard > 0 ? shard : objective_->shard())),
       workers_(workers) {
-  for (int thread = 0; thread < workers.size(); ++thread)
+  const int64_t share = (memory > 0 ? memory : default_memory()) / workers.size();
+  for (int thread = 0; thread < workers.size(); ++thread) {
     of_thread_.push_back(objective_->make_worker(program, parameters));
+    of_thread_.back()->set_memory(share);
+  }
   buffers_.emplace_back(program);
   const Stage& prepare =
       objective_->group() == ParamGroup::kModel ? program.prepare : program.prepare_proposal;

@@ -18,9 +18,11 @@ namespace scry {
 /// rounding.
 class ShardedObjective {
  public:
-  /// With `shard` 0, as many sequences as the objective asks for.
+  /// With `shard` 0, as many sequences as the objective asks for. The threads share the memory; 0:
+  /// default_memory().
   ShardedObjective(const Program& program, const Parameters& parameters,
-                   std::unique_ptr<Objective> objective, int shard, Workers& workers);
+                   std::unique_ptr<Objective> objective, int shard, Workers& workers,
+                   int64_t memory = 0);
   ShardedObjective(const ShardedObjective&) = delete;
   ShardedObjective& operator=(const ShardedObjective&) = delete;
 

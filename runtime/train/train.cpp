@@ -50,7 +50,8 @@ class Run {
   std::span<const TrainExample> dev() const { return dev_.examples; }
 
   ShardedObjective make_goal(std::unique_ptr<Objective> objective) {
-    return {program_, state_.parameters, std::move(objective), options_.shard, workers_};
+    return {program_,       state_.parameters, std::move(objective),
+            options_.shard, workers_,          options_.memory};
   }
   ShardedObjective make_likelihood() {
     if (state_.likelihood == Likelihood::kAuto) {

@@ -53,7 +53,8 @@ struct TrainOptions {
   RateSchedule schedule = RateSchedule::kConstant;  ///< of the rate, over all epochs
   std::vector<std::string> frozen = {};             ///< parameters that stay as they are
   uint64_t seed = 1;                                ///< of the order of examples and of the draws
-  int threads = 0;  ///< 0: all cores; the result does not depend on it
+  int threads = 0;     ///< 0: all cores; the result does not depend on it
+  int64_t memory = 0;  ///< bytes to work in, about, likewise; 0: a quarter of the machine's
   // What is kept.
   std::string checkpoint = {};  ///< the file; empty: none
   bool resume = false;          ///< from the checkpoint, if there is one

@@ -27,6 +27,7 @@ void check_options(const TrainOptions& options) {
   check_at_least("batch", options.batch, 1);
   check_at_least("shard", options.shard, 0);
   check_at_least("threads", options.threads, 0);
+  check_at_least("memory", static_cast<double>(options.memory), 0);
   check_at_least("save_seconds", options.save_seconds, 0);
   check_at_least("save_updates", static_cast<double>(options.save_updates), 0);
   if (!(adam.rate > 0)) throw Error(fmt::format("rate: {}, but it must be above 0", adam.rate));

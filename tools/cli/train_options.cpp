@@ -149,6 +149,7 @@ void add_training(CLI::App& app, TrainCommandOptions& options) {
       ->check(check_embeddings);
   add_seed(app, training.seed, "Seed of fresh parameters, of the order of examples and of draws");
   add_count(app, "--threads", training.threads, 0, "0 for all cores")->capture_default_str();
+  add_memory(app, training.memory);
   add_choice(app, "--precision", options.precision, {"float", "double"}, "Of the kernels");
   app.add_option("--log", options.log,
                  "Append the JSON line of each epoch here, besides standard output")

@@ -1,7 +1,9 @@
 #include "runtime/train/train.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "runtime/smc/memory.h"
 #include "tests/catch.h"
 #include "tests/support/exact_divergences.h"
 #include "tests/support/hand_hmm.h"
@@ -189,6 +191,38 @@ TEST_CASE("every kind of training is the same with any threads, and after an int
         train(setting.program, setting.start, setting.train, setting.dev, options, {});
     CHECK(all(resumed.parameters.values) == all(whole.parameters.values));
     CHECK(scores_of(resumed) == scores_of(whole));
+  }
+}
+
+TEST_CASE("training is the same in any memory that holds it, and refused in less, in one line") {
+  const Setting setting;
+  size_t longest = 0;
+  for (const std::vector<Example>* examples : {&setting.train, &setting.dev}) {
+    for (const Example& example : *examples) longest = std::max(longest, example.x.size());
+  }
+  const std::vector<int> x(longest, 0);
+  for (Train train : {Train{fit}, Train{learn}, Train{fit_and_learn}}) {
+    TrainOptions options = quick_options();
+    options.epochs = 1;
+    options.threads = 1;
+    const TrainResult whole =
+        train(setting.program, setting.start, setting.train, setting.dev, options, {});
+    // Of a shard, whatever samples.
+    const double needed = 8 * recorded_bytes(setting.program, {x},
+                                             {.method = Method::kSmooth,
+                                              .particles = options.particles,
+                                              .trigger = Trigger::kNever});
+    options.memory = static_cast<int64_t>(needed) + 1;
+    const TrainResult narrow =
+        train(setting.program, setting.start, setting.train, setting.dev, options, {});
+    CHECK(all(narrow.parameters.values) == all(whole.parameters.values));
+    CHECK(scores_of(narrow) == scores_of(whole));
+    options.memory /= 20;
+    CHECK_THROWS_WITH(
+        train(setting.program, setting.start, setting.train, setting.dev, options, {}),
+        Catch::StartsWith(train == Train{learn} ? "a development sequence: 6 symbols with 512 p"
+                                                : "8 sequences of up to 6 symbols with 32 p") &&
+            Catch::Contains("articles may need about") && Catch::Contains("allow more (--memory"));
   }
 }
 
