@@ -85,7 +85,8 @@ std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs,
 /// What configurations may vary is as by default here.
 SampleOptions ReferenceMaker::options_for(int64_t first, int64_t memory) const {
   const SampleOptions& given = experiment_.sampling;
-  return {.temperature = given.temperature,
+  return {.tolerance = 0,
+          .temperature = given.temperature,
           .seed = given.seed,
           .error_bar = false,
           .threads = given.threads,

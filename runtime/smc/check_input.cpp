@@ -17,6 +17,8 @@ void check_options(const SampleOptions& options) {
     throw Error(fmt::format("temperature: {}, but it must be above 0", options.temperature));
   if (!(options.alpha >= 0) || options.alpha > 1)
     throw Error(fmt::format("alpha: {}, but it must be between 0 and 1", options.alpha));
+  if (!(options.tolerance >= 0) || options.tolerance > 1)
+    throw Error(fmt::format("tolerance: {}, but it must be between 0 and 1", options.tolerance));
   if (options.draws == Draws::kArithmetic &&
       (options.trigger == Trigger::kEss || options.trigger == Trigger::kAlways)) {
     throw Error("arithmetic draws cannot be resampled; set the trigger to kNever");

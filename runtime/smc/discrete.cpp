@@ -76,11 +76,21 @@ void Discrete::select(std::vector<Child>& children) {
                     .ancestors = {}});
 }
 
+/// M, or fewer where others would be light: less than `tolerance` of an M-th of all. Not where the
+/// set will hold every tagging, and not at the end, where a place costs nothing more.
+size_t Discrete::count_places() const {
+  const auto most = static_cast<size_t>(options_.particles);
+  const bool holds_all = length_ * std::log(num_tags_) <= std::log(options_.particles);
+  if (options_.tolerance == 0 || num_seeing_ == 0 || step_ == length_ || holds_all) return most;
+  const size_t enough = count_heavier(log_weights_, options_.tolerance / options_.particles);
+  return std::min(most, num_blind_ > 0 ? std::max<size_t>(enough, 2) : enough);
+}
+
 /// Fills kept_ and kept_log_weights_: by A, and where that is −∞ by a.
 void Discrete::reduce() {
   kept_.clear();
   kept_log_weights_.clear();
-  const auto most = static_cast<size_t>(options_.particles);
+  const size_t most = count_places();
   double offsets[2];
   fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step_), offsets);
@@ -143,7 +153,8 @@ Ensemble Discrete::finish(const Forest& forest, std::span<const RowId> final_row
                  .particles = options_.particles,
                  .temperature = options_.temperature,
                  .seed = options_.seed,
-                 .sequence = sequence_};
+                 .sequence = sequence_,
+                 .tolerance = options_.tolerance};
   result.steps = std::move(steps_);
   fill_sequences(forest, final_rows, length_, result);
   weigh_rows(forest, final_rows, result.counts, result.log_weights);

@@ -11,6 +11,10 @@ namespace scry {
 /// Σ exp A stays as it is and everything is unbiased. So with the exact lookahead Ẑ = Z in every
 /// run. log Ẑ = log Σ exp a at t = T, before the reduction there.
 ///
+/// There are fewer than M where the others would be light (`tolerance`): where a few prefixes have
+/// nearly all of the weight, places cost time and bring nothing. That too is a reduction as above,
+/// to a number that the weights alone decide.
+///
 /// Ẑ is unbiased for every lookahead, also for one that is −∞ where p is not 0: children of C = −∞
 /// and a > −∞ fill the places that the others leave, and get one of the M in any case (M > 1),
 /// where they are reduced by exp a. An exact lookahead loses nothing by it but that place: they
@@ -30,6 +34,7 @@ class Discrete : public Population {
 
  private:
   double log_weight_without_ahead(size_t cell) const;
+  size_t count_places() const;
   void reduce();
   void find_order();
 

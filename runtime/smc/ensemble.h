@@ -36,6 +36,7 @@ struct RunInfo {
   int64_t sequence = 0;    ///< its number, from 0
   int beam_width = 0;      ///< 0 if it is no beam
   std::string draws = {};  ///< "independent" or "arithmetic"; empty where no tags are drawn
+  std::optional<double> tolerance = {};  ///< of a discrete set
   std::string weights = "sampler";  ///< "sampler" or "score": what the taggings are weighted by
 };
 

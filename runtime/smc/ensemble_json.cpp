@@ -17,6 +17,7 @@ Json blank_record() {
                           "weights",
                           "particles",
                           "beam_width",
+                          "tolerance",
                           "runs",
                           "temperature",
                           "seed",
@@ -97,6 +98,7 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
   record["weights"] = info.weights;
   record["particles"] = info.particles;
   if (info.beam_width > 0) record["beam_width"] = info.beam_width;
+  if (info.tolerance) record["tolerance"] = *info.tolerance;
   record["runs"] = info.runs;
   record["temperature"] = info.temperature;
   record["seed"] = info.seed;

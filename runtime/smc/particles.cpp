@@ -12,7 +12,8 @@ namespace scry {
 namespace {
 
 bool resamples_before(const SampleOptions& options) {
-  return options.resample_at == ResampleAt::kBefore && row_of(options.method).weighs_before_draw();
+  return options.trigger != Trigger::kNever && options.resample_at == ResampleAt::kBefore &&
+         row_of(options.method).weighs_before_draw();
 }
 
 std::string describe_resampling(const SampleOptions& options) {
@@ -86,10 +87,12 @@ void Particles::gather_by_row() {
 /// its row to a place; and works out each child's weight (eq:sis).
 void Particles::propose(const CandidateTable& table) {
   constexpr int kFewTags = 64;
-  if (!is_decided_ && options_.trigger != Trigger::kNever && table.num_tags <= kFewTags &&
-      table.num_rows() == row_counts_.size()) {
+  const bool weighs_first =
+      !is_decided_ && table.num_tags <= kFewTags && table.num_rows() == row_counts_.size();
+  wheels_.resize(std::max(wheels_.size(), weighs_first ? table.num_rows() : 1));
+  if (weighs_first) {
     for (size_t i = 0; i < table.num_rows(); ++i)
-      row_log_changes_[i] = log_change(table, i, wheel_.set(table, i, proposes_ahead_));
+      row_log_changes_[i] = log_change(table, i, wheels_[i].set(table, i, proposes_ahead_));
     resample_rows();
   }
   place_of_tag_.resize(static_cast<size_t>(table.num_tags), -1);
@@ -98,11 +101,13 @@ void Particles::propose(const CandidateTable& table) {
     const auto num_here = static_cast<size_t>(row_counts_[row]);
     const auto particles = std::span(by_row_).subspan(num_seen_, num_here);
     num_seen_ += num_here;
-    if (num_here == 0) continue;                                     // not copied
-    const double log_total = wheel_.set(table, i, proposes_ahead_);  // log Σ exp(g + C)
-    if (log_total == -INFINITY) continue;
-    draw_tags(particles, static_cast<int32_t>(row));
-    const double change = row_log_changes_[row] = log_change(table, i, log_total);
+    if (num_here == 0) continue;  // not copied
+    TagWheel& wheel = wheels_[weighs_first ? i : 0];
+    if (!weighs_first)
+      row_log_changes_[row] = log_change(table, i, wheel.set(table, i, proposes_ahead_));
+    const double change = row_log_changes_[row];
+    if (change == -INFINITY) continue;
+    draw_tags(wheel, particles, static_cast<int32_t>(row));
     for (int32_t tag : reached_) {
       const auto place = static_cast<size_t>(place_of_tag_[static_cast<size_t>(tag)]);
       const size_t cell = i * static_cast<size_t>(table.num_tags) + static_cast<size_t>(tag);
@@ -112,7 +117,7 @@ void Particles::propose(const CandidateTable& table) {
       double log_weight = record_.resampled ? 0 : row_log_weights_[row] + change;
       if (proposes_ahead_ && !weighs_ahead_) log_weight -= table.scale * child.compat;
       log_weights_.push_back(log_weight);
-      if (draws_by_arithmetic_) shares_.push_back(row_shares_[row] * wheel_.share(tag));
+      if (draws_by_arithmetic_) shares_.push_back(row_shares_[row] * wheel.share(tag));
       place_of_tag_[static_cast<size_t>(tag)] = -1;
     }
   }
@@ -121,7 +126,9 @@ void Particles::propose(const CandidateTable& table) {
 /// w_t = w_{t-1} exp(g + C_t - C_{t-1}) / q. Where the same g + C proposes and weighs, it cancels.
 /// (Else exp C_t is left to each tag.)
 double Particles::log_change(const CandidateTable& table, size_t i, double log_total) const {
-  return weighs_ahead_ ? log_total - table.scale * table.row_compats[i] : log_total;
+  // Nobody is on a row of C_{t-1} = -∞.
+  return weighs_ahead_ && log_total > -INFINITY ? log_total - table.scale * table.row_compats[i]
+                                                : log_total;
 }
 
 /// Fills reached_ with the different tags that these particles of one row go on with, in their
@@ -131,7 +138,7 @@ double Particles::log_change(const CandidateTable& table, size_t i, double log_t
 /// tree of cumulated q, so that each row gets its share of them, up to one. A row whose share is
 /// below one has no use for the digits that are left: its particle draws on by itself. (That must
 /// not be asked of the number of particles there, which depends on U.)
-void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
+void Particles::draw_tags(const TagWheel& wheel, std::span<const int32_t> particles, int32_t row) {
   const bool by_arithmetic =
       draws_by_arithmetic_ && row_shares_[static_cast<size_t>(row)] * num_particles() > 1;
   tags_.clear();
@@ -140,11 +147,11 @@ void Particles::draw_tags(std::span<const int32_t> particles, int32_t row) {
     const auto particle = static_cast<size_t>(m);
     int32_t tag = 0;
     if (by_arithmetic) {
-      const TagWheel::Hit hit = wheel_.hit(points_[particle]);
+      const TagWheel::Hit hit = wheel.hit(points_[particle]);
       tag = hit.tag;
       points_[particle] = hit.within;
     } else {
-      tag = wheel_.find(uniforms_[particle]);
+      tag = wheel.find(uniforms_[particle]);
     }
     tags_.push_back(tag);
     int32_t& place = place_of_tag_[static_cast<size_t>(tag)];

@@ -26,7 +26,7 @@ class Particles : public Population {
 
  private:
   void gather_by_row();
-  void draw_tags(std::span<const int32_t> particles, int32_t row);
+  void draw_tags(const TagWheel& wheel, std::span<const int32_t> particles, int32_t row);
   double log_change(const CandidateTable& table, size_t i, double log_total) const;
   double weigh(std::span<const double> log_weights, std::span<const int32_t> counts);
   bool should_resample(double ess) const;
@@ -70,8 +70,8 @@ class Particles : public Population {
   std::vector<double> weights_;  // of rows or places, relative to exp top_
   double top_ = 0, total_ = 0;   // of the weights of all particles
 
+  std::vector<TagWheel> wheels_;  // of the rows, where all are weighed before the draw; else of one
   // Of one row.
-  TagWheel wheel_;
   std::vector<int32_t> place_of_tag_;    // -1: nobody went there
   std::vector<int32_t> tags_, reached_;  // of each particle on the row; the different ones
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <iterator>
 
+#include "runtime/smc/ensemble.h"
+
 namespace scry {
 
 Threshold find_threshold(std::span<double> log_weights, size_t num_kept) {
@@ -25,6 +27,21 @@ Threshold find_threshold(std::span<double> log_weights, size_t num_kept) {
     light += weight;
   }
   return {reference + std::log(light / static_cast<double>(num_kept - num_heavy)), num_heavy};
+}
+
+size_t count_heavier(std::span<const double> log_weights, double share) {
+  const double least = log_sum_exp(log_weights) + std::log(share);
+  size_t num_heavy = 0, num_light = 0;
+  double light = 0;  // their sum, in multiples of the least
+  for (const double w : log_weights) {
+    if (w >= least) {
+      ++num_heavy;
+    } else if (w > -INFINITY) {
+      ++num_light;
+      light += std::exp(w - least);
+    }
+  }
+  return num_heavy + (num_light == 0 ? 0 : static_cast<size_t>(std::max(1.0, std::ceil(light))));
 }
 
 void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, double offset,

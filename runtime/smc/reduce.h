@@ -18,6 +18,10 @@ struct Threshold {
 /// Weights may be of any size: no number overflows.
 Threshold find_threshold(std::span<double> log_weights, size_t num_kept);
 
+/// To how many of these log weights a reduction leaves none that weighs less than `share` of all of
+/// them, but for one: those that weigh as much, and so many in the place of the others.
+size_t count_heavier(std::span<const double> log_weights, double share);
+
 /// Chooses `num_kept` of the log weights, as find_threshold has it: appends to `kept` their
 /// indices, in rising order, and to `kept_log_weights` what each weighs from now on. All of them,
 /// as they are, if there are no more. -∞ is never chosen.

@@ -183,6 +183,7 @@ Action declare_eval(CLI::App& app) {
   add_number(
       app, "--alpha", sampling.alpha, "between 0 and 1", [](double x) { return x >= 0 && x <= 1; },
       "Resample if ESS < alpha M");
+  add_tolerance(app, sampling.tolerance);
   add_number(
       app, "--temperature", sampling.temperature, "a number above 0",
       [](double x) { return x > 0 && x < INFINITY; }, "Sample from exp(G_T / temperature)");

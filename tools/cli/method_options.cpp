@@ -38,6 +38,7 @@ constexpr std::array kUses{
                 return row.finds_ensembles() && row.selects != Selects::kBest;
               }},
     OptionUse{"--rank-by", is_variant},
+    OptionUse{"--tolerance", [](const MethodRow& row) { return row.selects == Selects::kReduces; }},
     OptionUse{"--temperature", kEnsembles},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top", kEnsembles},

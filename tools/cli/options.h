@@ -116,4 +116,12 @@ inline std::string in_option_words(std::string message) {
   return message;
 }
 
+/// `--tolerance X`, of discrete sets.
+inline CLI::Option* add_tolerance(CLI::App& app, double& tolerance) {
+  return add_number(
+      app, "--tolerance", tolerance, "between 0 and 1", [](double x) { return x >= 0 && x <= 1; },
+      "Discrete sets have fewer than M prefixes where the others would weigh less than X times an "
+      "M-th of all; 0 for never");
+}
+
 }  // namespace scry::cli

@@ -259,6 +259,7 @@ Action declare_sample(CLI::App& app) {
              "p where few matter, and spoils marginals elsewhere");
   add_choice(app, "--rank-by,--beam-by", options->rank_by, strings(weighs_names()), rank_by_help())
       ->default_str("");
+  add_tolerance(app, sampling.tolerance);
   check_number(
       app.add_option("--temperature", sampling.temperature, "Sample from exp(G_T / temperature)")
           ->capture_default_str()

@@ -115,14 +115,45 @@ TEST_CASE("a discrete set is unbiased, in Z and in the weight of every tag") {
   }
 }
 
+TEST_CASE("a discrete set that leaves out light prefixes is unbiased, and smaller") {
+  const ScoredHmm hmm(5);
+  for (Method method : kBoth) {
+    const auto num_rows = [&](double tolerance) {
+      const SampleOptions options{.method = method, .particles = 16, .tolerance = tolerance};
+      return sample(hmm.program, hmm.parameters, kX, options).num_rows();
+    };
+    CHECK(num_rows(0) == 1 + 2 + 4 + 8 + 16 + 16);
+    CHECK(num_rows(1) < num_rows(0.2));
+    CHECK(num_rows(0.2) < num_rows(0));
+    for (const double tolerance : {0.2, 1.0}) {
+      for (int particles : {2, 8, 30}) {
+        INFO("M = " << particles << ", tolerance " << tolerance);
+        check_unbiased(hmm.program, hmm.parameters, kX,
+                       {.method = method, .particles = particles, .tolerance = tolerance}, 10'000);
+      }
+    }
+    // At the end a place costs nothing.
+    CHECK(sample(hmm.program, hmm.parameters, kX,
+                 {.method = method, .particles = 16, .tolerance = 0.2})
+              .size() == 16);
+  }
+  ScoredHmm blind(5);
+  blind.program.extend.forward.run = blind_extend;
+  check_unbiased(blind.program, blind.parameters, kX,
+                 {.method = Method::kDiscreteAhead, .particles = 8, .tolerance = 1}, 10'000);
+}
+
 TEST_CASE("with an exact lookahead a discrete set has Z exactly, in every run and for every M") {
   const ScoredHmm hmm = exact_hmm(7);
   const double log_z = enumerate(hmm.program, hmm.parameters, kX).log_z;
   const std::vector<SampleInput> inputs(50, SampleInput{kX});
   for (int particles : {1, 2, 3, 8, 33, 63}) {
-    for (const Outcome& run : sample(hmm.program, hmm.parameters, inputs,
-                                     {.method = Method::kDiscreteAhead, .particles = particles}))
-      CHECK(std::abs(run.value().log_z - log_z) <= 1e-12);
+    for (const double tolerance : {0.0, 0.05, 1.0}) {
+      for (const Outcome& run : sample(
+               hmm.program, hmm.parameters, inputs,
+               {.method = Method::kDiscreteAhead, .particles = particles, .tolerance = tolerance}))
+        CHECK(std::abs(run.value().log_z - log_z) <= 1e-12);
+    }
   }
 }
 

@@ -169,3 +169,26 @@ TEST_CASE("equal weights, ties at the threshold and any range of numbers are red
   }
   CHECK(num_second == 250);
 }
+
+TEST_CASE("as many as are heavier than a share of all are enough, and so many for the others") {
+  const auto logs = [](std::vector<double> weights) {
+    for (double& w : weights) w = std::log(w);
+    return weights;
+  };
+  CHECK(count_heavier(logs({6, 3, 1}), 0.05) == 3);
+  CHECK(count_heavier(logs({6, 3, 0.9, 0.1}), 0.05) == 4);           // 0.1 has a place of its own
+  CHECK(count_heavier(logs({6, 3, 0.4, 0.4, 0.2}), 0.05) == 2 + 2);  // two places of at most 0.5
+  CHECK(count_heavier(logs({1, 1, 1, 1}), 1) == 1);
+  CHECK(count_heavier(logs({1}), 0.5) == 1);
+  CHECK(count_heavier(std::vector<double>{-INFINITY, 700, -INFINITY, -800}, 0.01) == 2);
+  for (uint32_t stream = 0; stream < 20; ++stream) {
+    const std::vector<double> log_weights = random_log_weights(50, 3, stream);
+    const double share = 0.01 * (1 + stream), total = log_sum_exp(log_weights);
+    const size_t enough = count_heavier(log_weights, share);
+    const Reduced result = reduced(log_weights, enough, 0.3);
+    CHECK(log_sum_exp(result.log_weights) == Approx(total).epsilon(1e-12));
+    // No place weighs more than the share unless it did before.
+    const double kappa = kappa_of(exp_of(log_weights), enough);
+    CHECK(kappa <= share * std::exp(total) * (1 + 1e-12));
+  }
+}
