@@ -80,7 +80,7 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
                   {"error", result.error.empty() ? Json() : Json(result.error)},
                   {"parameters", parameters}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::string record = result.best ? to_json(*result.best, task, method, result.sequence)
+  const std::string record = result.best       ? to_json(result.best, task, method, result.sequence)
                              : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
                                                : "";
   if (!record.empty()) {  // both are objects

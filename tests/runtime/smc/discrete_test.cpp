@@ -226,7 +226,7 @@ TEST_CASE("a discrete set is recorded for training with the weights that it ends
 
 TEST_CASE("a discrete set without any candidate is an error of its sequence and step") {
   ScoredHmm hmm(5);
-  hmm.program.score.run = dead_score;
+  hmm.program.score.forward.run = dead_score;
   const std::vector<int> good{1, 0, 1, 0}, bad{0, 1, 2, 1};
   const std::vector<SampleInput> inputs{good, bad};
   const std::vector<Outcome> outcomes =

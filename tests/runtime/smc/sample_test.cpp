@@ -355,7 +355,7 @@ TEST_CASE("NaN, infinity or no mass from the model names the step, and spares ot
   const std::vector<SampleInput> inputs{{good, {}}, {bad, {}}, {good, {}}};
   const auto run = [&](KernelFn score) {
     Hmm hmm;
-    hmm.program.score.run = score;
+    hmm.program.score.forward.run = score;
     return sample(hmm.program, hmm.parameters, inputs,
                   {.method = Method::kFilter, .particles = 20});
   };
