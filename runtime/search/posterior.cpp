@@ -102,6 +102,8 @@ class FinitePosterior : public Posterior {
     if (!std::isfinite(paths_.log_z()))
       throw Error(
           fmt::format("scores divided by the temperature {} are too large to add", temperature));
+    const RealMatrix<double> marginals = tag_marginals();
+    known_ = {paths_.entropy(), {marginals.data(), marginals.data() + marginals.size()}};
   }
 
   double log_z() const override { return paths_.log_z(); }
@@ -116,7 +118,7 @@ class FinitePosterior : public Posterior {
     if (program_.task.has_eos() && !marginals.empty()) marginals.pop_back();
     return marginals;
   }
-  double entropy() const override { return paths_.entropy(); }
+  double entropy() const override { return known_.entropy; }
 
   Ensemble draw(int particles, uint64_t seed) const override {
     Ensemble ensemble = blank_draws(particles, seed, sequence_, temperature_, paths_.log_z());
@@ -143,6 +145,7 @@ class FinitePosterior : public Posterior {
     for (const auto& [tags, here] : drawn) add_drawn(ensemble, tags, here.count, here.score);
     ensemble.sort();
     drop_end(program_.task, ensemble);
+    ensemble.known = known_;
     return ensemble;
   }
 
@@ -152,6 +155,7 @@ class FinitePosterior : public Posterior {
   double temperature_;
   Lattice lattice_;
   LatticeSums paths_;
+  Ensemble::Known known_;
 };
 
 }  // namespace

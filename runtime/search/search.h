@@ -27,6 +27,10 @@ struct Best {
 /// keys: what a search does not tell is null.
 std::string to_json(std::span<const Best> best, const Task& task, const std::string& method,
                     int64_t sequence);
+inline std::string to_json(const Best& best, const Task& task, const std::string& method,
+                           int64_t sequence) {
+  return to_json(std::span(&best, 1), task, method, sequence);
+}
 
 struct SearchOptions {
   int64_t sequence = 0;                 ///< its number, for messages

@@ -28,7 +28,7 @@ void blind_extend(const KernelCall* call) {
 }
 /// No tag has a score above -∞ on symbol 2.
 void dead_score(const KernelCall* call) {
-  static const Kernel clean = hand_hmm().score;
+  static const Kernel clean = hand_hmm().score.forward;
   clean.run(call);
   for (int64_t row = 0; row < call->num_rows; ++row) {
     if (static_cast<const int32_t*>(call->args[3])[call->position_of_row[row]] != 2) continue;
