@@ -62,7 +62,7 @@ struct CountingCrf : Model {
     const Expr score = out(h)[x * task().y.size() + y];
     const auto forbidden = (b == y && t == y) || (y == 0 && n == 3);
     return {.score = select(forbidden, -kInfinity, score),
-            .state = {t, y, select(y == 0 && n < 3, n + 1, n)}};
+            .state = {t, y, select(y == 0, (n + 1) % 4, n)}};
   }
 };
 
