@@ -92,17 +92,17 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
   TaggingScorer scorer(program, parameters);
   ExactLogZ log_zs(program, parameters);
   const int digits = in_double ? 12 : 5;
-  std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\tlog_p\n" : "x\ty\tG_T\tlog_p\n";
+  std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_p\tlog_q\n" : "x\ty\tG_T\tlog_p\n";
   for (size_t i = 0; i < examples.size(); ++i) {
     const Example& example = examples[i];
     const TaggingScore score = scorer.score(example.x, example.y);
     check(score, example, options.input);
     const std::optional<double> log_z = log_zs.of(example, static_cast<int64_t>(i));
     text += fmt::format("{}\t{}\t{:.{}f}", example.symbols, example.tags, score.log_score, digits);
-    if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);
     // But for rounding, it is never above 0.
     text += log_z ? fmt::format("\t{:.{}f}", std::min(0.0, score.log_score - *log_z), digits)
                   : "\tunknown";
+    if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);
     text += '\n';
   }
   write_result(options.output, text);
