@@ -159,7 +159,7 @@ SCRY_MODEL() { return {std::make_shared<Odd>(Task{Alphabet::of("a b c"), Alphabe
   };
   const auto fine = score("a b\t0 0\n");
   CHECK(fine.exit_code == 0);
-  CHECK(lines_of(fine.out).at(1) == "a b\t0 0\t-inf");
+  CHECK(lines_of(fine.out).at(1) == "a b\t0 0\t-inf\tunknown");
   for (const std::string bad : {"b\t1\n", "c\t0\n", "c\t1\n"}) {
     const auto result = score("a\t0\n\n" + bad);
     CAPTURE(bad, result.err);
