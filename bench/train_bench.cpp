@@ -10,12 +10,17 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <optional>
 
 #include "bench/table.h"
 #include "compiler/enzyme.h"
 #include "examples/03_stress_tagger.cpp"
 #include "runtime/files/examples_file.h"
+#include "runtime/train/conditional_likelihood.h"
+#include "runtime/train/exact_likelihood.h"
+#include "runtime/train/sharded_objective.h"
 #include "runtime/train/train.h"
+#include "runtime/train/train_data.h"
 
 using namespace scry::bench;
 
@@ -23,7 +28,27 @@ namespace {
 
 constexpr const char* kData = SCRY_SOURCE_DIR "/data/stress/train.tsv";
 constexpr int kBatch = 16;
+constexpr const char* kExactCrf = "CRF, exact";
 constexpr const char* kUncalibrated = "learn, uncalibrated";
+
+/// A CRF on the same words: emissions from a bidirectional GRU, and a table of transitions.
+struct Crf : Model {
+  Embedding symbol;
+  BiGru encoder;
+  Linear out;
+  Parameter transition;
+  explicit Crf(const Task& task)
+      : Model(task, symbol_state("tag", task.y.size() + 1)),
+        symbol(*this, "symbol", task.x.size(), 16),
+        encoder(*this, "encoder", 16, 16),
+        out(*this, "out", 32, task.y.size()),
+        transition(param("transition", {task.y.size() + 1, task.y.size()}, Init::normal(0.1))) {}
+  Encoding encode(const Sym& x) const override { return {{"e", out(encoder(symbol[x]))}}; }
+  State start(const Encoding&) const override { return {task().y.size()}; }
+  Step step(const State& s, const Input& x, const Sym& y) const override {
+    return {.score = transition[s.sym("tag")][y] + x.at("e")[y], .state = {y}};
+  }
+};
 
 /// Something measured: sequences per second, at best.
 struct Case {
@@ -63,6 +88,9 @@ class TrainBench {
     programs_.push_back(
         compile(bundle, {.differentiator = Differentiator::kAdjoint, .use_cache = false}));
     examples_ = read_examples(kData, bundle.model->task());
+    crf_.emplace(
+        compile({std::make_shared<Crf>(bundle.model->task()), nullptr}, {.use_cache = false}));
+    crf_parameters_.emplace(Parameters::fresh(*crf_, 1));
     dev_ = read_examples(SCRY_SOURCE_DIR "/data/stress/dev2.tsv", bundle.model->task());
   }
 
@@ -118,10 +146,32 @@ class TrainBench {
     for (size_t p = 0; p < programs_.size(); ++p)
       add_training(kUncalibrated, p, 2000, learn, [](TrainOptions& o) { o.calibrate = 0; });
     add_peer("learn M = 32", "--task train --particles 32 --steps 20");
+    add_crf(kExactCrf, make_exact_likelihood());
+    for (const int particles : {8, 32, 128})
+      add_crf(fmt::format("CRF, M = {}", particles), make_conditional_likelihood(particles));
     add_sampling("sample M = 32", sampling(32, Trigger::kNever));
     add_peer("sample M = 32", "--task sample --particles 32 --steps 30");
     add_sampling("sample M = 128, ESS", sampling(128, Trigger::kEss));
     add_peer("sample M = 128, ESS", "--task sample --particles 128 --resample --steps 12");
+  }
+
+  /// One gradient of log p(y | x) for every minibatch, exactly or with M particles.
+  void add_crf(const std::string& name, std::unique_ptr<Objective> objective) {
+    const auto goal = std::make_shared<ShardedObjective>(*crf_, *crf_parameters_,
+                                                         std::move(objective), 0, one_thread_);
+    cases_.push_back(
+        {name, crf_->differentiator, [this, goal] {
+           constexpr size_t kSequences = 2000;
+           return speed_of(kSequences, [&] {
+             for (size_t first = 0; first < kSequences; first += kBatch) {
+               std::vector<TrainExample> part;
+               for (size_t i = first; i < first + kBatch; ++i)
+                 part.push_back({examples_[i].x, examples_[i].y, static_cast<int64_t>(i)});
+               sort_by_length(part);
+               goal->compute_gradient(part, first, 1);
+             }
+           });
+         }});
   }
 
   using Training = decltype(fit);
@@ -186,6 +236,13 @@ class TrainBench {
                    {{"ratio", "ratio of speeds", "ratio", one.best / other.best}});
       }
     }
+    for (const Case& exact : cases_) {
+      for (const Case& sampled : cases_) {
+        if (exact.task != kExactCrf || !sampled.task.starts_with("CRF, M")) continue;
+        ratios.add({{"task", "CRF, exact over " + sampled.task.substr(5)}, {"by", exact.by}},
+                   {{"ratio", "ratio of speeds", "ratio", exact.best / sampled.best}});
+      }
+    }
     for (const Case& without : cases_) {
       for (const Case& with : cases_) {
         if (without.task != kUncalibrated || with.task != "learn M = 32" || with.by != without.by)
@@ -201,6 +258,9 @@ class TrainBench {
   std::vector<Program> programs_;
   std::vector<Parameters> parameters_;  // trained, of each program
   std::vector<Example> examples_, dev_;
+  Workers one_thread_{1};
+  std::optional<Program> crf_;
+  std::optional<Parameters> crf_parameters_;
   std::vector<Case> cases_;
 };
 

@@ -189,7 +189,7 @@ class Compiler {
     program.back = stage(code, "back");
     program.root = stage(code, "root");
     program.ahead = place_stage(code, "ahead");
-    program.score = kernel(code, "score");
+    program.score = stage(code, "score");
     program.score_tag = stage(code, "score_tag");
     program.advance = stage(code, "advance");
     program.extend = {kernel(code, "extend"), kernel(code, "compat.gradient")};

@@ -130,7 +130,8 @@ struct Program {
   Stage back;                    ///< later.*, x → next.*, to_go, at a position (eq:sbar)
   Stage root;                    ///< s.*, later.* → compat (C_0), of a sequence
   PlaceStage ahead;              ///< later.*, x → ahead.*, which `extend` reads
-  Kernel score;                  ///< s.*, x → score, for every tag
+  Stage score;                   ///< s.*, x → score, for every tag; its gradient where all of the
+                                 ///< state is integers
   Stage score_tag;               ///< s.*, x, y → score, for one tag a row; its gradient, too
   Stage advance;                 ///< s.*, x, y → next.*, for one tag a row
   Stage extend;                  ///< s.*, later.*, x → score, next.*, compat, for every tag

@@ -85,7 +85,8 @@ class StageMaker {
       if (model_.root.size() > 0) add("root", settle(model_.root), For::kProposal);
       add_placed("ahead", ahead, For::kProposal);
     }
-    add("score", score, For::kNone);
+    // Sums over finite states want the gradients of all tags at once.
+    add("score", score, has_real_state() ? For::kNone : For::kAll);
     add("score_tag", score_tag, For::kAll);
     for (GradientRequest& request : result_.stages.back().gradients) request.keeps = {"score"};
     add("advance", advance, For::kAll);
@@ -159,6 +160,11 @@ class StageMaker {
     add(name, std::move(rest), gradients);
   }
 
+  bool has_real_state() const {
+    const auto& components = model_.state.components();
+    return std::any_of(components.begin(), components.end(),
+                       [](const auto& component) { return !component.type.is_int(); });
+  }
   bool is_proposals_param(const Node& node) const {
     return model_.params[static_cast<size_t>(node.attr.i)].group == ParamGroup::kProposal;
   }

@@ -32,7 +32,7 @@ void Stepper::Stage::run(const Batch& batch, PrefixRows rows, int64_t first, int
 }
 
 Stepper::Stepper(const Program& program, const Parameters& parameters)
-    : score_(program, program.score, parameters),
+    : score_(program, program.score.forward, parameters),
       extend_(program, program.extend.forward, parameters),
       advance_(program, program.advance.forward, parameters),
       score_tag_(program, program.score_tag.forward, parameters),

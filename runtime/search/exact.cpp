@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "runtime/kernels/workers.h"
+#include "runtime/search/lattice_sums.h"
 #include "runtime/search/search.h"
 #include "runtime/smc/check_input.h"
 #include "runtime/smc/end_of_sequence.h"
@@ -42,6 +43,25 @@ double count_taggings(const SampleInput& input, const Task& task) {
     count *= allowed;
   }
   return count;
+}
+
+double finite_log_z(const Program& program, const Parameters& parameters, const SampleInput& input,
+                    const SampleOptions& options) {
+  check_finite_states(program);
+  const EndedInputs ended(program.task, std::span(&input, 1));
+  check_input(program, ended.front(), options.first_sequence);
+  return LatticeSums(build_lattice(program, parameters, ended.front(), options.first_sequence,
+                                   {options.max_rows, options.memory}),
+                     options.temperature)
+      .log_z();
+}
+
+std::unique_ptr<Posterior> exact_posterior(const Program& program, const Parameters& parameters,
+                                           const SampleInput& input, const SampleOptions& options) {
+  if (has_finite_states(program) &&
+      count_taggings(input, program.task) > static_cast<double>(options.max_rows))
+    return finite_posterior(program, parameters, input, options);
+  return enumerated_posterior(exact(program, parameters, input, options), program.num_tags());
 }
 
 std::vector<Outcome> exact(const Program& program, const Parameters& parameters,

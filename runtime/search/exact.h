@@ -1,6 +1,6 @@
 // Exact answers where they can be had.
 #pragma once
-#include "runtime/smc/sampler.h"
+#include "runtime/search/posterior.h"
 
 namespace scry {
 
@@ -15,6 +15,18 @@ std::vector<Outcome> exact(const Program& program, const Parameters& parameters,
 Ensemble exact(Sampler& sampler, const SampleInput& input, const SampleOptions& options = {});
 Ensemble exact(const Program& program, const Parameters& parameters, const SampleInput& input,
                const SampleOptions& options = {});
+
+/// log Z of a model with finite states, as sample_finite() has it. Uses of `options`: temperature,
+/// first_sequence, memory, max_rows (states of all steps, at most). Throws as viterbi does.
+double finite_log_z(const Program& program, const Parameters& parameters, const SampleInput& input,
+                    const SampleOptions& options = {});
+
+/// p(y | x) for all that can be asked of it: by all taggings if there are at most
+/// `options.max_rows`, else over finite states. Uses of `options` and errors: as exact(). The
+/// program must outlive it.
+std::unique_ptr<Posterior> exact_posterior(const Program& program, const Parameters& parameters,
+                                           const SampleInput& input,
+                                           const SampleOptions& options = {});
 
 /// How many taggings the constraints leave; may be +∞.
 double count_taggings(const SampleInput& input, const Task& task);

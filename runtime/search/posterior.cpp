@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "runtime/search/path_sampler.h"
+#include "runtime/search/lattice_sums.h"
 #include "runtime/smc/check_input.h"
 #include "runtime/smc/end_of_sequence.h"
 
@@ -47,6 +47,23 @@ class EnumeratedPosterior : public Posterior {
 
   double log_z() const override { return all_.log_z; }
   RealMatrix<double> tag_marginals() const override { return all_.tag_marginals(num_tags_); }
+  std::vector<RealMatrix<double>> transition_marginals() const override {
+    std::vector<RealMatrix<double>> marginals(static_cast<size_t>(std::max(0, all_.length - 1)),
+                                              RealMatrix<double>::Zero(num_tags_, num_tags_));
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const std::span<const int32_t> y = all_.sequence(i);
+      for (size_t t = 1; t < y.size(); ++t) marginals[t - 1](y[t - 1], y[t]) += all_.probability(i);
+    }
+    return marginals;
+  }
+  double entropy() const override {
+    double entropy = 0;
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const double p = all_.probability(i);
+      if (p > 0) entropy -= p * all_.log_probability(i);
+    }
+    return std::max(0.0, entropy);
+  }
 
   Ensemble draw(int particles, uint64_t seed) const override {
     Ensemble ensemble =
@@ -85,6 +102,8 @@ class FinitePosterior : public Posterior {
     if (!std::isfinite(paths_.log_z()))
       throw Error(
           fmt::format("scores divided by the temperature {} are too large to add", temperature));
+    const RealMatrix<double> marginals = tag_marginals();
+    known_ = {paths_.entropy(), {marginals.data(), marginals.data() + marginals.size()}};
   }
 
   double log_z() const override { return paths_.log_z(); }
@@ -94,6 +113,12 @@ class FinitePosterior : public Posterior {
       marginals.conservativeResize(marginals.rows() - 1, Eigen::NoChange);
     return marginals;
   }
+  std::vector<RealMatrix<double>> transition_marginals() const override {
+    std::vector<RealMatrix<double>> marginals = paths_.transition_marginals(program_.num_tags());
+    if (program_.task.has_eos() && !marginals.empty()) marginals.pop_back();
+    return marginals;
+  }
+  double entropy() const override { return known_.entropy; }
 
   Ensemble draw(int particles, uint64_t seed) const override {
     Ensemble ensemble = blank_draws(particles, seed, sequence_, temperature_, paths_.log_z());
@@ -112,7 +137,7 @@ class FinitePosterior : public Posterior {
     for (int particle = 0; particle < particles; ++particle) {
       fill_uniform(seed, Purpose::kExactDraw, static_cast<uint32_t>(sequence_),
                    static_cast<uint32_t>(particle), uniforms);
-      PathSampler::Path path = paths_.draw(uniforms);
+      LatticeSums::Path path = paths_.draw(uniforms);
       Drawn& here = drawn[std::move(path.tags)];
       ++here.count;
       here.score = path.score;
@@ -120,6 +145,7 @@ class FinitePosterior : public Posterior {
     for (const auto& [tags, here] : drawn) add_drawn(ensemble, tags, here.count, here.score);
     ensemble.sort();
     drop_end(program_.task, ensemble);
+    ensemble.known = known_;
     return ensemble;
   }
 
@@ -128,7 +154,8 @@ class FinitePosterior : public Posterior {
   int64_t sequence_;
   double temperature_;
   Lattice lattice_;
-  PathSampler paths_;
+  LatticeSums paths_;
+  Ensemble::Known known_;
 };
 
 }  // namespace
@@ -145,8 +172,8 @@ std::unique_ptr<Posterior> finite_posterior(const Program& program, const Parame
   check_input(program, ended.front(), options.first_sequence);
   return std::make_unique<FinitePosterior>(
       program,
-      build_lattice(program, parameters, ended.front(), options.first_sequence, options.max_rows,
-                    options.memory),
+      build_lattice(program, parameters, ended.front(), options.first_sequence,
+                    {options.max_rows, options.memory}),
       options.first_sequence, options.temperature);
 }
 

@@ -1,6 +1,7 @@
 // p(y | x) itself, where it can be had: what samples are measured against.
 #pragma once
 #include <memory>
+#include <vector>
 
 #include "runtime/smc/sampler.h"
 
@@ -14,6 +15,10 @@ class Posterior {
   virtual double log_z() const = 0;
   /// p(y_t = tag | x), [T, |Y|]; include <Eigen/Core> to use it.
   virtual RealMatrix<double> tag_marginals() const = 0;
+  /// p(y_{t-1} = a, y_t = b | x), [|Y|, |Y|] for each t from 2 to T.
+  virtual std::vector<RealMatrix<double>> transition_marginals() const = 0;
+  /// Of p(y | x), in nats: -Σ_y p log p. Never below 0.
+  virtual double entropy() const = 0;
   /// Independent draws. The ensemble's weights are shares of the draws: probability(i) is count /
   /// M, model_log_probability(i) is log p(y | x) itself. Draw m depends on the seed, the input's
   /// number and m alone.

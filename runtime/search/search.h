@@ -1,5 +1,9 @@
 // The best sequence, exactly: Viterbi where states can be numbered, A* where a bound is known.
 #pragma once
+#include <algorithm>
+#include <optional>
+#include <span>
+
 #include "runtime/smc/sample.h"
 
 namespace scry {
@@ -11,11 +15,22 @@ struct Best {
   bool optimal = true;   ///< false: the search was heuristic
   std::string why;       ///< why it was, in a sentence; empty if optimal
   int64_t num_rows = 0;  ///< prefixes or states that were extended
+  /// log Z, exactly, where the search comes by it: of finite states.
+  std::optional<double> log_z = {};
+  /// log p(y | x), likewise; never above 0.
+  std::optional<double> log_probability() const {
+    return log_z ? std::optional(std::min(0.0, log_score - *log_z)) : std::nullopt;
+  }
 };
 
-/// As to_json(Ensemble) makes it, with the same keys: what a search does not tell is null.
-std::string to_json(const Best& best, const Task& task, const std::string& method,
+/// The best taggings of one sequence, at least one, as to_json(Ensemble) makes it, with the same
+/// keys: what a search does not tell is null.
+std::string to_json(std::span<const Best> best, const Task& task, const std::string& method,
                     int64_t sequence);
+inline std::string to_json(const Best& best, const Task& task, const std::string& method,
+                           int64_t sequence) {
+  return to_json(std::span(&best, 1), task, method, sequence);
+}
 
 struct SearchOptions {
   int64_t sequence = 0;                 ///< its number, for messages
@@ -31,6 +46,12 @@ bool has_finite_states(const Program& program);
 /// the states are not finite, SamplingError as sampling does or past `max_rows` or `memory`.
 Best viterbi(const Program& program, const Parameters& parameters, const SampleInput& input,
              const SearchOptions& options = {});
+
+/// The k best taggings, best first, or all of finite score if there are fewer; each with log Z. Of
+/// equal scores (as added from the right) the one whose first tag is smaller goes first; if these
+/// are equal, the one that goes on better, or in the same order. Throws as viterbi does.
+std::vector<Best> k_best(const Program& program, const Parameters& parameters,
+                         const SampleInput& input, int64_t k, const SearchOptions& options = {});
 
 /// Best-first search with the priority G_t + C_t + Ĥ_t (sec:astar), where C_T = 0. The exact
 /// logprob-to-go bounds the best score-to-go from above, so that the first complete tagging is the

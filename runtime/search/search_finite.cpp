@@ -1,8 +1,8 @@
-// Dynamic programming over finite states: the best tagging, and exact draws.
+// Dynamic programming over finite states: the best taggings, and exact draws.
 #include <algorithm>
-#include <cmath>
 
-#include "runtime/search/lattice.h"
+#include "runtime/search/best_paths.h"
+#include "runtime/search/lattice_sums.h"
 #include "runtime/search/posterior.h"
 #include "runtime/search/search.h"
 #include "runtime/smc/check_input.h"
@@ -14,45 +14,36 @@ bool has_finite_states(const Program& program) {
                      [](const Component& c) { return c.type.is_int(); });
 }
 
-Best viterbi(const Program& program, const Parameters& parameters, const SampleInput& input,
-             const SearchOptions& options) {
+std::vector<Best> k_best(const Program& program, const Parameters& parameters,
+                         const SampleInput& input, int64_t k, const SearchOptions& options) {
   check_finite_states(program);
   const EndedInputs ended(program.task, std::span(&input, 1));
   check_input(program, ended.front(), options.sequence);
   const Lattice lattice = build_lattice(program, parameters, ended.front(), options.sequence,
-                                        options.max_rows, options.memory);
-  // The best arc of each row; of equals the first, which has the smallest tag.
-  std::vector<std::vector<const Arc*>> choices(lattice.steps.size());
-  std::vector<double> later{0.0};  // the best score-to-go of each row
-  for (size_t t = lattice.steps.size(); t-- > 0;) {
-    const LatticeStep& step = lattice.steps[t];
-    std::vector<double> best(static_cast<size_t>(step.num_rows()), -INFINITY);
-    choices[t].resize(best.size());
-    for (size_t row = 0; row < best.size(); ++row) {
-      for (const Arc& arc : step.arcs_from(static_cast<int64_t>(row))) {
-        const double score = arc.score + later[static_cast<size_t>(arc.to)];
-        if (!(score > best[row])) continue;
-        best[row] = score;
-        choices[t][row] = &arc;
-      }
-    }
-    later = std::move(best);
+                                        {options.max_rows, options.memory});
+  const double log_z = LatticeSums(lattice, 1).log_z();
+  BestPaths paths(lattice);
+  std::vector<Best> all;
+  while (static_cast<int64_t>(all.size()) < k) {
+    std::optional<BestPaths::Path> path = paths.next();
+    if (!path) break;
+    Best& best = all.emplace_back();
+    best.tags = std::move(path->tags);
+    best.log_score = path->score;
+    best.log_z = log_z;
+    best.num_rows = lattice.num_rows();
+    drop_end(program.task, best.tags);
   }
-  if (later.front() == -INFINITY) {  // though each of its steps is above -∞
+  if (all.empty() && k > 0) {  // though each of its steps is above -∞
     throw SamplingError(Trouble::kNoMass, options.sequence, 0,
                         "the best score is too low for a number");
   }
-  Best best;
-  best.num_rows = lattice.num_rows();
-  int32_t row = 0;
-  for (const std::vector<const Arc*>& choice : choices) {
-    const Arc& arc = *choice[static_cast<size_t>(row)];
-    best.tags.push_back(arc.tag);
-    best.log_score += arc.score;
-    row = arc.to;
-  }
-  drop_end(program.task, best.tags);
-  return best;
+  return all;
+}
+
+Best viterbi(const Program& program, const Parameters& parameters, const SampleInput& input,
+             const SearchOptions& options) {
+  return std::move(k_best(program, parameters, input, 1, options).front());
 }
 
 Ensemble sample_finite(const Program& program, const Parameters& parameters,

@@ -74,6 +74,12 @@ struct Ensemble {
   /// `certainty`: where that is kNoSpread it is 0 or rounding, and no bound of anything.
   std::optional<double> log_z_error;
   std::string caution;  ///< why it is kUnreliable, kNoSpread or kUnknown, in words; else empty
+  /// What exact draws by dynamic programming come with: of p(y | x) itself, not of the draws.
+  struct Known {
+    double entropy = 0;                 ///< in nats
+    std::vector<double> tag_marginals;  ///< p(y_t = tag | x), [T][|Y|]
+  };
+  std::optional<Known> known;
   /// T of them, and one more if EOS ends the sequence (fn:eos), which `tags` are without; none of
   /// pooled runs.
   std::vector<StepRecord> steps;
@@ -124,6 +130,13 @@ struct Ensemble {
   /// p̂(y_t = tag), [T, num_tags]; include <Eigen/Core> to use it. Throws Error if a tag is not
   /// below num_tags.
   RealMatrix<double> tag_marginals(int num_tags) const;
+  /// p(y_t = tag | x) itself, or p̂: that of tag_marginals() where it is not `known`.
+  RealMatrix<double> best_tag_marginals(int num_tags) const;
+  /// Whether best_tag_marginals() are those of p: all taggings are there, or they are `known`.
+  bool has_exact_marginals() const;
+  /// Of p(y | x), in nats, where it is known exactly. -Σ p̂ log p̂ of a sample would be too low: it
+  /// is at most log M.
+  std::optional<double> entropy() const;
   /// The indices of the k heaviest sequences, or of all if there are fewer.
   std::vector<size_t> top(size_t k) const;
   /// The index of a sequence drawn from p̂. Throws Error if the ensemble has no mass.
@@ -153,9 +166,9 @@ Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
 
 /// The whole run as one JSON object, in one line: what was asked, log Ẑ and what it is worth, every
 /// sequence with its names, weight and score (the `max_sequences` heaviest), every step (no key
-/// "steps" without `with_steps`). The keys are the same for every method, and docs/output.md tells
-/// each; infinities and unknowns are null.
+/// "steps" without `with_steps`), and tag marginals with `with_marginals`. The keys are the same
+/// for every method, and docs/output.md tells each; infinities and unknowns are null.
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences = SIZE_MAX,
-                    bool with_steps = true);
+                    bool with_steps = true, bool with_marginals = false);
 
 }  // namespace scry

@@ -1,5 +1,6 @@
 #include "runtime/smc/ensemble_json.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,7 @@ Json blank_record() {
                           "log_z_status",
                           "log_z_caution",
                           "log_z_lower_bound",
+                          "entropy",
                           "ess",
                           "rows",
                           "rows_per_particle_step",
@@ -85,10 +87,20 @@ void add_log_z(Json& record, const Ensemble& ensemble) {
   if (!ensemble.caution.empty()) record["log_z_caution"] = ensemble.caution;
 }
 
+void add_marginals(Json& record, const Ensemble& ensemble, int num_tags) {
+  const RealMatrix<double> marginals = ensemble.best_tag_marginals(num_tags);
+  record["marginals_status"] = ensemble.has_exact_marginals() ? "exact" : "estimate";
+  record["marginals"] = Json::array();
+  for (Eigen::Index t = 0; t < marginals.rows(); ++t) {
+    const auto row = marginals.row(t);
+    record["marginals"].push_back(std::vector<double>(row.begin(), row.end()));
+  }
+}
+
 }  // namespace
 
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences,
-                    bool with_steps) {
+                    bool with_steps, bool with_marginals) {
   const RunInfo& info = ensemble.info;
   Json record = blank_record();
   record["sequence"] = info.sequence + 1;
@@ -104,6 +116,7 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
   record["seed"] = info.seed;
   record["length"] = ensemble.length;
   add_log_z(record, ensemble);
+  if (const std::optional<double> entropy = ensemble.entropy()) record["entropy"] = *entropy;
   record["ess"] = ensemble.ess();
   if (ensemble.steps.size() >= static_cast<size_t>(ensemble.length)) {
     record["rows"] = ensemble.num_rows();
@@ -122,6 +135,7 @@ std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_seque
     record["steps"] = Json::array();
     for (const StepRecord& step : ensemble.steps) record["steps"].push_back(step_json(step));
   }
+  if (with_marginals) add_marginals(record, ensemble, task.y.size());
   return dump(record);
 }
 

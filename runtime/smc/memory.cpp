@@ -119,7 +119,8 @@ double sampling_bytes(const Program& program, const SampleInput& input,
                       const SampleOptions& options) {
   const std::vector<double> rows = bound_rows(program, input, options);
   const MethodRow& method = row_of(options.method);
-  const Kernel& step = looks_ahead(program, options) ? program.extend.forward : program.score;
+  const Kernel& step =
+      looks_ahead(program, options) ? program.extend.forward : program.score.forward;
   double all = 0, most = 0;  // prefixes of all levels; of one that has states
   for (size_t t = 0; t < rows.size(); ++t) {
     all += rows[t];

@@ -142,7 +142,8 @@ class CheckpointReader {
     }
     const Likelihood asked = identity_.options.likelihood;
     if (asked != Likelihood::kAuto && state.likelihood != Likelihood::kAuto &&
-        asked != state.likelihood) {
+        asked != state.likelihood &&
+        !(asked == Likelihood::kConditional && state.likelihood == Likelihood::kExact)) {
       fail(
           "it was trained with --objective {}, not {}; give the same options or another output "
           "file",

@@ -7,6 +7,7 @@
 
 #include "runtime/kernels/stepper.h"
 #include "runtime/smc/check_score.h"
+#include "runtime/train/exact_likelihood.h"
 #include "runtime/train/train_data.h"
 
 namespace scry {
@@ -187,10 +188,18 @@ StepMass measure_mass(const Program& program, const Parameters& parameters,
 Likelihood choose_likelihood(const Program& program, const Parameters& parameters,
                              std::span<const TrainExample> examples, Likelihood asked,
                              const TrainHooks& hooks) {
-  if (asked == Likelihood::kConditional) return asked;
   const auto note = [&](const std::string& text) {
     if (hooks.note) hooks.note(text);
   };
+  const auto conditional = [&](const std::string& why) {
+    const bool is_exact = has_exact_likelihood(program, parameters, examples);
+    if (is_exact || !why.empty()) {
+      note(fmt::format("likelihood: conditional, with {}{}",
+                       is_exact ? "exact gradients over finite states" : "sampled gradients", why));
+    }
+    return is_exact ? Likelihood::kExact : Likelihood::kConditional;
+  };
+  if (asked == Likelihood::kConditional) return conditional("");
   const StepMass mass = measure_mass(program, parameters, examples);
   if (asked == Likelihood::kJoint) {
     if (!mass.is_local()) {
@@ -210,12 +219,11 @@ Likelihood choose_likelihood(const Program& program, const Parameters& parameter
                      describe(mass.num_with_forbidden > 0 ? 0 : mass.least_tags.mass,
                               mass.most_tags.mass, mass.num_prefixes)));
   } else {
-    note(
-        fmt::format("likelihood: conditional, with sampled gradients, as the model is not locally "
-                    "normalized: the tags have mass {:.4g} {}",
+    return conditional(
+        fmt::format(", as the model is not locally normalized: the tags have mass {:.4g} {}",
                     worst_of(mass).mass, place_of(worst_of(mass))));
   }
-  return mass.is_local() ? Likelihood::kJoint : Likelihood::kConditional;
+  return Likelihood::kJoint;
 }
 
 void check_normalization(const Program& program, const Parameters& parameters,

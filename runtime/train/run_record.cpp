@@ -74,7 +74,8 @@ void decode(const Json& json, int& value) {
   value = static_cast<int>(wide);
 }
 void decode(const Json& json, Likelihood& value) {
-  for (Likelihood each : {Likelihood::kAuto, Likelihood::kJoint, Likelihood::kConditional}) {
+  for (Likelihood each :
+       {Likelihood::kAuto, Likelihood::kJoint, Likelihood::kConditional, Likelihood::kExact}) {
     if (json == name_of(each)) {
       value = each;
       return;
@@ -229,7 +230,7 @@ bool is_progress_right(const TrainState& state, int64_t updates_per_epoch) {
 }  // namespace
 
 const char* name_of(Likelihood likelihood) {
-  constexpr std::array kNames{"auto", "joint", "conditional"};
+  constexpr std::array kNames{"auto", "joint", "conditional", "exact"};
   return kNames.at(static_cast<size_t>(likelihood));
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/train/choose_likelihood.h"
 #include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/development.h"
+#include "runtime/train/exact_likelihood.h"
 #include "runtime/train/joint_likelihood.h"
 #include "runtime/train/minibatches.h"
 #include "runtime/train/proposal_divergence.h"
@@ -58,8 +59,9 @@ class Run {
       state_.likelihood = choose_likelihood(program_, state_.parameters, train_.examples,
                                             options_.likelihood, hooks_);
     }
-    return make_goal(state_.likelihood == Likelihood::kJoint
-                         ? make_joint_likelihood()
+    return make_goal(state_.likelihood == Likelihood::kJoint ? make_joint_likelihood()
+                     : state_.likelihood == Likelihood::kExact
+                         ? make_exact_likelihood()
                          : make_conditional_likelihood(options_.particles));
   }
   ShardedObjective make_divergence() {

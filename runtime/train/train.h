@@ -23,7 +23,8 @@ namespace scry {
 enum class Likelihood : uint8_t {
   kAuto,         ///< kJoint if the model is locally normalized as far as the data shows
   kJoint,        ///< log p(x, y) = G_T, or log p(y | x)
-  kConditional,  ///< log p(y | x) = G_T - log Z, with sampled gradients
+  kConditional,  ///< log p(y | x) = G_T - log Z; asked for, kExact where that can be had
+  kExact,        ///< log p(y | x) by sums over finite states; only ever chosen
 };
 
 /// What makes an epoch of learn the best, on the development set.
@@ -63,7 +64,7 @@ struct TrainOptions {
   int64_t save_updates = 0;     ///< likewise, in updates; 0: no limit
 };
 
-/// "auto", "joint", "conditional".
+/// "auto", "joint", "conditional", "exact".
 const char* name_of(Likelihood likelihood);
 
 /// How far training is, after an update.

@@ -50,7 +50,7 @@ TEST_CASE("a model file is built once, and again when it or what it includes has
   CHECK(first.exit_code == 0);
   CHECK(first.err == building + random);
   REQUIRE(lines_of(first.out).size() == 2);
-  CHECK(lines_of(first.out)[0] == "x\ty\tG_T");  // there is no proposal
+  CHECK(lines_of(first.out)[0] == "x\ty\tG_T\tlog_p");  // there is no proposal
 
   const auto again = box.program(score);
   CHECK(again.err == random);

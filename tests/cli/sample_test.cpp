@@ -71,6 +71,70 @@ TEST_CASE("every method samples or searches the HMM, and they agree where they s
   }
 }
 
+TEST_CASE("viterbi finds as many taggings as --top says, with their probabilities") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1\n");
+  const std::string double_jsonl = "--precision double --format jsonl ";
+  const auto run = [&](const std::string& options) {
+    const auto result = box.program(kHmm + double_jsonl + options);
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out);
+  };
+  const json all = run("--method exact"), best = run("--method viterbi --top 5");
+  REQUIRE(best["sequences"].size() == 5);
+  CHECK(best["log_z_status"] == "exact");
+  CHECK(std::abs(best["log_z"].get<double>() - all["log_z"].get<double>()) < 1e-12);
+  for (size_t i = 0; i < 5; ++i) {
+    CHECK(best["sequences"][i]["tags"] == all["sequences"][i]["tags"]);
+    CHECK(std::abs(best["sequences"][i]["log_probability"].get<double>() -
+                   all["sequences"][i]["log_probability"].get<double>()) < 1e-12);
+  }
+  CHECK(run("--method viterbi")["sequences"].size() == 1);
+  CHECK(run("--method viterbi --top 99")["sequences"].size() == 16);
+  const auto none = box.program(kHmm + "--method viterbi --top 0");
+  CHECK(none.exit_code == 2);
+  CHECK(none.err == "scry: --top 0: viterbi needs to know how many taggings to find\n");
+  const auto table = box.program(kHmm + "--method viterbi --top 2");
+  CHECK(table.exit_code == 0);
+  CHECK(lines_of(table.out).size() == 3);
+  CHECK(table.out.find(" exact ") != std::string::npos);
+}
+
+TEST_CASE("marginals and entropy are exact where they can be, and say which they are") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1\n");
+  const auto run = [&](const std::string& options) {
+    const auto result =
+        box.program(kHmm + "--precision double --format jsonl --marginals " + options);
+    INFO(result.err);
+    REQUIRE(result.exit_code == 0);
+    return json::parse(result.out);
+  };
+  const json all = run("--method exact"), drawn = run("--method exact --max-rows 10 -M 3"),
+             sampled = run("--method filter -M 50");
+  CHECK(all["method"] == "enumerate");
+  CHECK(drawn["method"] == "exact");
+  for (const json& each : {all, drawn}) {
+    CHECK(each["marginals_status"] == "exact");
+    CHECK(std::abs(each["entropy"].get<double>() - all["entropy"].get<double>()) < 1e-12);
+    REQUIRE(each["marginals"].size() == 4);
+    for (size_t t = 0; t < 4; ++t)
+      CHECK(std::abs(each["marginals"][t][0].get<double>() - all["marginals"][t][0].get<double>()) <
+            1e-12);
+  }
+  double entropy = 0;
+  for (const json& each : all["sequences"])
+    entropy -= each["probability"].get<double>() * each["log_probability"].get<double>();
+  CHECK(std::abs(all["entropy"].get<double>() - entropy) < 1e-12);
+  CHECK(sampled["marginals_status"] == "estimate");
+  CHECK(sampled["entropy"].is_null());
+  const auto table = box.program(kHmm + "--method exact --marginals");
+  CHECK(table.exit_code == 0);
+  CHECK(lines_of(table.out).size() == 5);
+  CHECK(table.out.find(" exact ") != std::string::npos);
+}
+
 TEST_CASE("options reach the sampler, and the seed decides") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2 3 1 1 2\n");
@@ -228,8 +292,11 @@ TEST_CASE("options that a method would ignore are refused") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2\n");
   REQUIRE(box.program("lesson_01_hmm init -o p.safetensors").exit_code == 0);
-  for (const char* options : {"--method viterbi --top 2",
+  for (const char* options : {"--method astar --top 2",
                               "--method viterbi -M 5",
+                              "--method viterbi --marginals",
+                              "--method beam --marginals",
+                              "--method exact --marginals --top 3",
                               "--method astar --temperature 2",
                               "--method astar --runs 2",
                               "--method astar --memory 1G",

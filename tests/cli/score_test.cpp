@@ -26,8 +26,8 @@ TEST_CASE("scores come back with their lines, one row each") {
   CHECK(result.err == kRandom);
   const std::vector<std::string> lines = lines_of(result.out);
   REQUIRE(lines.size() == 3);
-  CHECK(lines[0] == "x\ty\tG_T\tlog_q");
-  REQUIRE(cells_of(lines[1]).size() == 4);
+  CHECK(lines[0] == "x\ty\tG_T\tlog_p\tlog_q");
+  REQUIRE(cells_of(lines[1]).size() == 5);
   CHECK(cells_of(lines[1])[0] == "1 2 3");
   CHECK(cells_of(lines[1])[1] == "C H H");
   CHECK(cells_of(lines[2])[0] == "3");
@@ -41,15 +41,39 @@ TEST_CASE("an HMM's exact proposal and its score differ by log Z for every taggi
       lines_of(box.program("lesson_01_hmm score --precision double --input in.tsv").out);
   REQUIRE(lines.size() == 5);
   const auto log_z_of = [](const std::string& line) {
-    return std::stod(cells_of(line)[2]) - std::stod(cells_of(line)[3]);
+    return std::stod(cells_of(line)[2]) - std::stod(cells_of(line)[4]);
   };
   const double log_z = log_z_of(lines[1]);
   double z = 0;
   for (size_t i = 1; i < lines.size(); ++i) {
     z += std::exp(std::stod(cells_of(lines[i])[2]));
     CHECK(std::abs(log_z_of(lines[i]) - log_z) < 1e-10);
+    // The exact proposal is p(y | x), which is also known by sums over states.
+    CHECK(std::abs(std::stod(cells_of(lines[i])[3]) - std::stod(cells_of(lines[i])[4])) < 1e-10);
   }
   CHECK(std::abs(std::log(z) - log_z) < 1e-10);
+}
+
+TEST_CASE("log p(y|x) is by all taggings where they are few, and else said to be unknown") {
+  const Sandbox box;
+  test::write_text(box.path("in.tsv"),
+                   "M AA D AH L\t- 1 - 0 -\nM AA D AH L\t- 0 - 1 -\n"
+                   "M AA D AH L M AA D AH L M AA D AH L\t- 1 - 0 - - 1 - 0 - - 1 - 0 -\n");
+  const auto result =
+      box.program("lesson_03_stress_tagger score --precision double --input in.tsv");
+  REQUIRE(result.exit_code == 0);
+  const std::vector<std::string> lines = lines_of(result.out);
+  REQUIRE(lines.size() == 4);
+  const auto cell = [&](size_t line, size_t column) { return cells_of(lines[line]).at(column); };
+  const auto log_z_of = [&](size_t line) {
+    return std::stod(cell(line, 2)) - std::stod(cell(line, 3));
+  };
+  CHECK(std::stod(cell(1, 3)) < 0);
+  CHECK(std::abs(log_z_of(1) - log_z_of(2)) < 1e-10);
+  CHECK(cell(3, 3) == "unknown");
+  CHECK(result.err.find("log p(y|x) is not known for 1 tagging: of the first, at line 3, it has "
+                        "more than 4096 taggings, and the model's states are not finite; scry "
+                        "sample estimates log Z") != std::string::npos);
 }
 
 TEST_CASE("the same seed gives the same scores, in float and in double, and another seed others") {
@@ -135,7 +159,7 @@ SCRY_MODEL() { return {std::make_shared<Odd>(Task{Alphabet::of("a b c"), Alphabe
   };
   const auto fine = score("a b\t0 0\n");
   CHECK(fine.exit_code == 0);
-  CHECK(lines_of(fine.out).at(1) == "a b\t0 0\t-inf");
+  CHECK(lines_of(fine.out).at(1) == "a b\t0 0\t-inf\tunknown");
   for (const std::string bad : {"b\t1\n", "c\t0\n", "c\t1\n"}) {
     const auto result = score("a\t0\n\n" + bad);
     CAPTURE(bad, result.err);

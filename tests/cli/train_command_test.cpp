@@ -32,6 +32,16 @@ SCRY_MODEL() {
 }
 )";
 }
+/// With a real state besides, which nothing reads: so that states are not finite.
+std::string with_real_state(std::string model) {
+  const auto replace = [&](const std::string& old, const std::string& text) {
+    model.replace(model.find(old), old.size(), text);
+  };
+  replace("symbol_state(\"tag\", 9)", "state(\"h\", 1).and_symbol(\"tag\", 9)");
+  replace("  State start(const Encoding&) const override { return {8}; }\n", "");
+  replace(".state = {y}", ".state = {s[\"h\"], y}");
+  return model;
+}
 const std::string kNormalized = "log_softmax(w)[last][y]";
 
 /// Tags that their first one tells.
@@ -62,9 +72,11 @@ TEST_CASE("a model that is normalized at the first step and not later is recogni
   const auto automatic = box.program("scry fit late.cpp" + options);
   CAPTURE(automatic.err);
   CHECK(automatic.exit_code == 0);
-  CHECK(automatic.err.find("likelihood: conditional, with sampled gradients, as the model is not "
-                           "locally normalized: the tags have mass 20.09 at step 2 of example ") !=
-        std::string::npos);
+  CHECK(
+      automatic.err.find(
+          "likelihood: conditional, with exact gradients over finite states, as "
+          "the model is not locally normalized: the tags have mass 20.09 at step 2 of example ") !=
+      std::string::npos);
   for (const json& epoch : epochs_of(automatic.out)) {
     if (epoch["dev_perplexity"].is_number()) CHECK(epoch["dev_perplexity"] >= 1);
   }
@@ -100,7 +112,10 @@ TEST_CASE(
 // A quarter of the samples has the first tag that pays at the second and third step.
 TEST_CASE("a conditional fit whose particles miss the given taggings calls no epoch the best") {
   const ChainBox box;
-  box.write_model("blind.cpp", "select((last == 7) && (y == 7), v[y] + 30, v[y] + 0 * w[last][y])");
+  const std::string blind =
+      model_with("select((last == 7) && (y == 7), v[y] + 30, v[y] + 0 * w[last][y])");
+  write_text(box.path("blind.cpp"), with_real_state(blind));
+  write_text(box.path("finite.cpp"), blind);
   const std::string fit =
       "scry fit blind.cpp --train sevens.tsv --dev sevens.tsv -M 2 --rate 0.01 --epochs ";
   std::string sevens;
@@ -131,6 +146,17 @@ TEST_CASE("a conditional fit whose particles miss the given taggings calls no ep
   CHECK(
       result.err.find("fit: no epoch of 2 could be judged, as the estimated log Z is too low; the "
                       "parameters of epoch 2 are kept, as the last") != std::string::npos);
+  SECTION("which sums over finite states do not: the same scores, exactly") {
+    const auto exact = box.program(
+        "scry fit finite.cpp --train sevens.tsv --dev sevens.tsv --rate 0.01 --epochs 2 -o finite");
+    CAPTURE(exact.err);
+    REQUIRE(exact.exit_code == 0);
+    for (const json& epoch : epochs_of(exact.out)) {
+      CHECK(epoch["likelihood"] == "exact");
+      CHECK(epoch["dev_perplexity"] >= 1);
+      CHECK_FALSE(epoch.contains("dev_overshot"));
+    }
+  }
   SECTION("and keeps the last parameters") {
     const auto longer = box.program(fit + "3 -o out --resume");
     CHECK(longer.exit_code == 0);

@@ -43,13 +43,12 @@ std::vector<const Kernel*> kernels_of(const Program& program) {
   const auto add = [&](const Stage& stage) {
     kernels.push_back(&stage.forward), kernels.push_back(&stage.gradient);
   };
-  for (const Stage* stage :
-       {&program.prepare, &program.prepare_proposal, &program.encode, &program.start, &program.end,
-        &program.back, &program.root, &program.score_tag, &program.advance, &program.extend})
+  for (const Stage* stage : {&program.prepare, &program.prepare_proposal, &program.encode,
+                             &program.start, &program.end, &program.back, &program.root,
+                             &program.score, &program.score_tag, &program.advance, &program.extend})
     add(*stage);
   for (const PlaceStage* stage : {&program.place, &program.back_in, &program.ahead}) add(*stage);
   for (const ScanStage& scan : program.scans) add(scan), add(scan.in);
-  kernels.push_back(&program.score);
   std::erase_if(kernels, [](const Kernel* kernel) { return !*kernel; });
   return kernels;
 }
@@ -235,7 +234,7 @@ TEST_CASE("a table is the proposal's exactly if it is made of the proposal's par
     }
     return groups;
   };
-  CHECK(groups_in(program.score) == std::set{ParamGroup::kModel});
+  CHECK(groups_in(program.score.forward) == std::set{ParamGroup::kModel});
   CHECK(groups_in(program.advance.forward) == std::set{ParamGroup::kModel});
   CHECK(groups_in(program.back.forward) == std::set{ParamGroup::kProposal});
   CHECK(groups_in(program.extend.forward) == std::set{ParamGroup::kModel, ParamGroup::kProposal});
@@ -255,8 +254,9 @@ TEST_CASE("a stage has the slots that its part of the model names", "[compile]")
   CHECK(outputs(program.start.forward) == Names{"s.h", "s.tag"});
   CHECK(outputs(program.end.forward) == Names{"later.later"});
   CHECK(outputs(program.back.forward) == Names{"next.later", "to_go"});
-  CHECK(outputs(program.score) == Names{"score"});
+  CHECK(outputs(program.score.forward) == Names{"score"});
   CHECK(outputs(program.score_tag.forward) == Names{"score"});
+  CHECK_FALSE(static_cast<bool>(program.score.gradient));  // its states are not finite
   CHECK(outputs(program.advance.forward) == Names{"next.h", "next.tag"});
   CHECK(outputs(program.extend.forward) == Names{"score", "next.h", "next.tag", "compat"});
   CHECK(slot_names(program.advance.forward, {SlotRole::kInput}).contains("y"));

@@ -89,6 +89,27 @@ struct Compiled {
   }
 };
 
+/// Sums over finite states: Z, entropy and marginals of tags and of pairs.
+inline void check_sums(const Posterior& posterior, const Task& task, const Answers& answers) {
+  double entropy = 0;
+  std::vector<Eigen::MatrixXd> pairs(
+      static_cast<size_t>(std::max<Eigen::Index>(1, answers.marginals.rows()) - 1),
+      Eigen::MatrixXd::Zero(task.y.size(), task.y.size()));
+  for (const auto& [y, score] : answers.scores) {
+    const double p = std::exp(score - answers.log_z);
+    entropy -= p * (score - answers.log_z);
+    for (size_t t = 1; t < y.size(); ++t) pairs[t - 1](y[t - 1], y[t]) += p;
+  }
+  CHECK(std::abs(posterior.log_z() - answers.log_z) <= kSameNumber);
+  CHECK(std::abs(posterior.entropy() - entropy) <= kSameNumber);
+  const std::vector<RealMatrix<double>> found = posterior.transition_marginals();
+  REQUIRE(found.size() == pairs.size());
+  for (size_t t = 0; t < pairs.size(); ++t)
+    CHECK((found[t] - pairs[t]).cwiseAbs().maxCoeff() <= kSameNumber);
+  if (answers.marginals.rows() > 0)
+    CHECK((posterior.tag_marginals() - answers.marginals).cwiseAbs().maxCoeff() <= kSameNumber);
+}
+
 inline void check_answers(Compiled& model, const std::vector<int>& x, const Oracle& oracle) {
   const Task& task = model.program.task;
   const Answers answers = enumerate_plainly(task, x, oracle);
@@ -112,6 +133,15 @@ inline void check_answers(Compiled& model, const std::vector<int>& x, const Orac
   CHECK(std::abs(best.log_score - answers.best) <= kSameNumber);
   CHECK(std::abs(answers.scores.at({best.tags.begin(), best.tags.end()}) - answers.best) <=
         kSameNumber);
+  check_sums(*finite_posterior(model.program, model.parameters, x, {}), task, answers);
+  check_sums(*exact_posterior(model.program, model.parameters, x), task, answers);
+  const std::vector<Best> ranked = k_best(model.program, model.parameters, x, 1 << 20);
+  REQUIRE(ranked.size() == answers.scores.size());
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    CHECK(std::abs(answers.scores.at({ranked[i].tags.begin(), ranked[i].tags.end()}) -
+                   ranked[i].log_score) <= kSameNumber);
+    if (i > 0) CHECK(ranked[i].log_score <= ranked[i - 1].log_score + kSameNumber);
+  }
   const Ensemble draws = sample_finite(model.program, model.parameters, x, {.particles = 5000});
   CHECK(std::abs(draws.log_z - answers.log_z) <= kSameNumber);
   check_scores(draws, answers);

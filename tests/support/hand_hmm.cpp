@@ -82,17 +82,32 @@ Stage score_tag() {
   return stage;
 }
 
-Kernel score() {
-  return {"score",
-          {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kPosition),
-           slot("score", SlotRole::kOutput, {}, kCandidate)},
-          [](const KernelCall* c) {
-            for (int64_t r = 0; r < c->num_rows; ++r) {
-              const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->position_of_row[r]];
-              for (int y = 0; y < Y; ++y)
-                result(c, 4)[r * Y + y] = reals(c, 0)[s * Y + y] + reals(c, 1)[y * X + x];
-            }
-          }};
+Stage score() {
+  Stage stage;
+  stage.forward = {"score",
+                   {trans("model"), emit("model"), symbol("s.tag", kRow), symbol("x", kPosition),
+                    slot("score", SlotRole::kOutput, {}, kCandidate)},
+                   [](const KernelCall* c) {
+                     for (int64_t r = 0; r < c->num_rows; ++r) {
+                       const int s = symbols(c, 2)[r], x = symbols(c, 3)[c->position_of_row[r]];
+                       for (int y = 0; y < Y; ++y)
+                         result(c, 4)[r * Y + y] = reals(c, 0)[s * Y + y] + reals(c, 1)[y * X + x];
+                     }
+                   }};
+  stage.gradient = {
+      "score.gradient",
+      {symbol("s.tag", kRow), symbol("x", kPosition),
+       slot("d.score", SlotRole::kSeed, {}, kCandidate), d_trans("model"), d_emit("model")},
+      [](const KernelCall* c) {
+        for (int64_t r = 0; r < c->num_rows; ++r) {
+          const int s = symbols(c, 0)[r], x = symbols(c, 1)[c->position_of_row[r]];
+          for (int y = 0; y < Y; ++y) {
+            result(c, 3)[s * Y + y] += reals(c, 2)[r * Y + y];
+            result(c, 4)[y * X + x] += reals(c, 2)[r * Y + y];
+          }
+        }
+      }};
+  return stage;
 }
 
 Stage extend() {

@@ -16,6 +16,10 @@ using Serves = bool (*)(const MethodRow&);
 
 bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
 bool is_variant(const MethodRow& row) { return has_variants(row.name); }
+/// Not a beam, whose taggings are the best and no sample.
+bool estimates(const MethodRow& row) {
+  return row.finds_ensembles() && row.selects != Selects::kBest;
+}
 bool is_limited(const MethodRow& row) {
   return row.make == nullptr || row.selects == Selects::kAll;
 }
@@ -33,15 +37,16 @@ constexpr std::array kUses{
     OptionUse{"--alpha", resamples},
     OptionUse{"--resample-at", [](const MethodRow& row) { return row.weighs_before_draw(); }},
     OptionUse{"--draws", resamples},
-    OptionUse{"--weights",
-              [](const MethodRow& row) {
-                return row.finds_ensembles() && row.selects != Selects::kBest;
-              }},
+    OptionUse{"--weights", estimates},
+    OptionUse{"--marginals", estimates},
     OptionUse{"--rank-by", is_variant},
     OptionUse{"--tolerance", [](const MethodRow& row) { return row.selects == Selects::kReduces; }},
     OptionUse{"--temperature", kEnsembles},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
-    OptionUse{"--top", kEnsembles},
+    OptionUse{"--top",
+              [](const MethodRow& row) {
+                return row.finds_ensembles() || row.method == Method::kViterbi;
+              }},
     OptionUse{"--steps", kEnsembles},
     OptionUse{"--max-rows", is_limited},
     OptionUse{"--batch", [](const MethodRow& row) { return row.make != nullptr; }},
@@ -127,6 +132,10 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   }
   if (given("--alpha") && resample == "always")
     refuse("--alpha", "--resample always", "it is for --resample ess");
+  if (row.method == Method::kViterbi && given("--top") && value_of(app, "--top") == "0")
+    throw UsageError("--top 0: viterbi needs to know how many taggings to find");
+  if (given("--top") && given("--marginals") && value_of(app, "--format") != "jsonl")
+    refuse("--top", "--marginals", "a table has either taggings or marginals");
   if (given("--steps") && value_of(app, "--format") != "jsonl")
     refuse("--steps", "a table", "use --format jsonl");
   if (given("--steps") && given("--runs") && value_of(app, "--runs") != "1")

@@ -35,7 +35,7 @@ struct SampleCommandOptions {
   SampleOptions sampling;
   int runs = 1, top = -1;
   int64_t max_rows = 0;
-  bool constrained = false, with_steps = false, with_stats = false;
+  bool constrained = false, with_steps = false, with_stats = false, with_marginals = false;
 };
 
 class SampleCommand {
@@ -85,13 +85,16 @@ class SampleCommand {
       };
       const std::vector<SampleResult> results = run_part(std::span(lines).first(count), first);
       std::string text;
-      if (as_table) text = result_table(results, program_.task, top, style, layout);
+      if (as_table) {
+        text = options_.with_marginals ? marginals_table(results, program_.task, style, layout)
+                                       : result_table(results, program_.task, top, style, layout);
+      }
       for (const SampleResult& result : results) {
         totals.add(result);
         note_error(result);
         if (!as_table)
           text += result_json(result, program_.task, method_.name, parameters_origin(), top,
-                              options_.with_steps);
+                              options_.with_steps, options_.with_marginals);
       }
       bar.clear();
       output.write(text);
@@ -176,25 +179,29 @@ class SampleCommand {
   }
 
   void search(const std::vector<SampleInput>& inputs, std::vector<SampleResult>& results) const {
-    const auto best = method_.method == Method::kViterbi ? viterbi : search_best_first;
+    const auto search_one = [&](const SampleInput& input, const SearchOptions& options) {
+      if (method_.method == Method::kViterbi)
+        return k_best(program_, parameters_, input, std::max(1, options_.top), options);
+      return std::vector{search_best_first(program_, parameters_, input, options)};
+    };
     Workers workers(options_.sampling.threads);
     const auto num_inputs = static_cast<int64_t>(inputs.size());
     std::vector<char> is_bad(inputs.size());  // as it was read
     for (size_t i = 0; i < results.size(); ++i) is_bad[i] = results[i].error.empty() ? 0 : 1;
-    run_in_memory(workers, num_inputs, options_.sampling.memory,
-                  [&](int, int64_t i, int64_t bytes) {
-                    SampleResult& result = results[static_cast<size_t>(i)];
-                    if (is_bad[static_cast<size_t>(i)] != 0) return true;
-                    try {
-                      result.best = best(program_, parameters_, inputs[static_cast<size_t>(i)],
-                                         {result.sequence, options_.sampling.max_rows, bytes});
-                      result.error.clear();
-                      return true;
-                    } catch (const SamplingError& error) {
-                      result.error = explain(error);
-                      return error.trouble() != Trouble::kTooMuchMemory;
-                    }
-                  });
+    run_in_memory(
+        workers, num_inputs, options_.sampling.memory, [&](int, int64_t i, int64_t bytes) {
+          SampleResult& result = results[static_cast<size_t>(i)];
+          if (is_bad[static_cast<size_t>(i)] != 0) return true;
+          try {
+            result.best = search_one(inputs[static_cast<size_t>(i)],
+                                     {result.sequence, options_.sampling.max_rows, bytes});
+            result.error.clear();
+            return true;
+          } catch (const SamplingError& error) {
+            result.error = explain(error);
+            return error.trouble() != Trouble::kTooMuchMemory;
+          }
+        });
   }
 
   void note_error(const SampleResult& result) {
@@ -269,9 +276,13 @@ Action declare_sample(CLI::App& app) {
                "Where tags stand, a file has the tags allowed there: * or TAG or TAG|TAG");
   add_count(app, "--runs", options->runs, 1, "Independent runs, pooled")->capture_default_str();
   add_count(app, "--top", options->top, 0,
-            "Taggings shown of each sequence, 0 for all; a table has 3, jsonl all");
+            "Taggings shown of each sequence, 0 for all; a table has 3, jsonl all. viterbi: how "
+            "many it finds; 1 unless given");
   add_choice(app, "--format", options->format, {"table", "jsonl"},
              "One JSON object a line, or a table");
+  app.add_flag("--marginals", options->with_marginals,
+               "p(y_t | x) of every tag, exact or estimated as it says: a table of them instead of "
+               "taggings; jsonl: too");
   app.add_flag("--steps", options->with_steps, "jsonl: the record of every step, too");
   app.add_flag("--stats", options->with_stats,
                "Afterwards, on standard error: rows computed, ESS, time");

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <numeric>
+#include <sstream>
 
 namespace scry::cli {
 namespace {
@@ -68,7 +71,7 @@ std::string format_probability(const Ensemble& ensemble, size_t i) {
 }  // namespace
 
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
-                        const char* parameters, size_t top, bool with_steps) {
+                        const char* parameters, size_t top, bool with_steps, bool with_marginals) {
   Json x = Json::array();
   for (size_t at = 0; at < result.line->symbols.size();) {
     const size_t end = std::min(result.line->symbols.find(' ', at), result.line->symbols.size());
@@ -80,9 +83,9 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
                   {"error", result.error.empty() ? Json() : Json(result.error)},
                   {"parameters", parameters}};
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  const std::string record = result.best ? to_json(*result.best, task, method, result.sequence)
-                             : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
-                                               : "";
+  std::string record;
+  if (!result.best.empty()) record = to_json(result.best, task, method, result.sequence);
+  if (result.ensemble) record = to_json(*result.ensemble, task, top, with_steps, with_marginals);
   if (!record.empty()) {  // both are objects
     text.back() = ',';
     text += record.substr(1);
@@ -112,11 +115,15 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
       cells[7] = "error: " + result.error;
       table.add(cells);
     }
-    if (result.best) {
-      cells[5] = fmt::format("{:.3f}", result.best->log_score);
-      cells[6] = join_tags(result.best->tags, task.y);
-      cells[7] = result.best->optimal ? "" : "heuristic: " + result.best->why;
-      table.add(cells);
+    for (const Best& best : result.best) {
+      const bool first = &best == &result.best.front();
+      if (!first) std::fill(cells.begin(), cells.begin() + 4, "");
+      if (first && best.log_z) cells[2] = fmt::format("{:.3f} exact", *best.log_z);
+      if (best.log_z) cells[4] = format_exp(*best.log_probability());
+      cells[5] = fmt::format("{:.3f}", best.log_score);
+      cells[6] = join_tags(best.tags, task.y);
+      cells[7] = best.optimal ? "" : "heuristic: " + best.why;
+      table.add(cells, first ? TextTable::Look::kPlain : TextTable::Look::kDim);
     }
     if (!result.ensemble) continue;
     const Ensemble& ensemble = *result.ensemble;
@@ -125,6 +132,8 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
     const bool is_common = ensemble.certainty == Certainty::kUnknown;
     if (!is_common || ensemble.caution != said) cells[7] = ensemble.caution;
     if (is_common) said = ensemble.caution;
+    if (const std::optional<double> entropy = ensemble.entropy())
+      cells[7] = fmt::format("entropy {:.3f} nats", *entropy);
     bool first = true;
     for (size_t i : ensemble.top(top)) {
       cells[4] = format_probability(ensemble, i);
@@ -138,10 +147,42 @@ std::string result_table(const std::vector<SampleResult>& results, const Task& t
   return table.str(style, "", layout);
 }
 
+std::string marginals_table(const std::vector<SampleResult>& results, const Task& task,
+                            const Style& style, TextTable::Layout& layout) {
+  constexpr size_t kMaxTags = 8;
+  TextTable table({{"line", true}, {"t", true}, {"x"}, {"p(y_t | x)"}, {"tags"}, {"note"}});
+  for (const SampleResult& result : results) {
+    const std::string line = std::to_string(result.line->line);
+    if (!result.error.empty()) table.add({line, "", "", "", "", "error: " + result.error});
+    if (!result.ensemble) continue;
+    const RealMatrix<double> marginals = result.ensemble->best_tag_marginals(task.y.size());
+    const std::string kind = result.ensemble->has_exact_marginals() ? "exact" : "estimate";
+    std::istringstream symbols(result.line->symbols);
+    for (Eigen::Index t = 0; t < marginals.rows(); ++t) {
+      std::string symbol, tags;
+      symbols >> symbol;
+      std::vector<int> order(static_cast<size_t>(task.y.size()));
+      std::iota(order.begin(), order.end(), 0);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int a, int b) { return marginals(t, a) > marginals(t, b); });
+      for (size_t i = 0; i < order.size() && marginals(t, order[i]) > 0; ++i) {
+        if (i == kMaxTags) {
+          tags += " …";
+          break;
+        }
+        tags += fmt::format("{}{} {:.3f}", i == 0 ? "" : "  ", task.y.name(order[i]),
+                            marginals(t, order[i]));
+      }
+      table.add({line, std::to_string(t + 1), symbol, kind, tags, ""});
+    }
+  }
+  return table.str(style, "", layout);
+}
+
 void SampleTotals::add(const SampleResult& result) {
   ++num_sequences;
   if (!result.error.empty()) ++num_failed;
-  if (result.best) num_rows += result.best->num_rows;
+  if (!result.best.empty()) num_rows += result.best.front().num_rows;
   if (!result.ensemble) return;
   const Ensemble& ensemble = *result.ensemble;
   if (ensemble.info.particles > 0 && ensemble.certainty != Certainty::kExact) {

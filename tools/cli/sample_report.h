@@ -11,12 +11,12 @@
 
 namespace scry::cli {
 
-/// Of one line of the input: an ensemble, a best tagging, or an error.
+/// Of one line of the input: an ensemble, the best taggings, or an error.
 struct SampleResult {
   const InputLine* line = nullptr;
   int64_t sequence = 0;
   std::optional<Ensemble> ensemble;
-  std::optional<Best> best;
+  std::vector<Best> best;
   std::string error;  ///< in words, with the step if there is one
 };
 
@@ -24,11 +24,15 @@ struct SampleResult {
 /// sequences. `parameters` says where they are from: "file", "random" or "none". docs/output.md has
 /// the keys, which are the same for every method.
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
-                        const char* parameters, size_t top, bool with_steps);
+                        const char* parameters, size_t top, bool with_steps, bool with_marginals);
 
 /// A row per tagging, at most `top` of each result: the next piece of a table with this layout.
 std::string result_table(const std::vector<SampleResult>& results, const Task& task, size_t top,
                          const Style& style, TextTable::Layout& layout);
+
+/// A row per position with the tags' marginals, the likeliest first: likewise.
+std::string marginals_table(const std::vector<SampleResult>& results, const Task& task,
+                            const Style& style, TextTable::Layout& layout);
 
 /// What all runs together did.
 struct SampleTotals {

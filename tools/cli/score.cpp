@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
+
 #include "compiler/compile.h"
 #include "runtime/files/examples_file.h"
+#include "runtime/search/exact.h"
+#include "runtime/search/search.h"
 #include "runtime/smc/check_score.h"
 #include "runtime/train/score_taggings.h"
 #include "tools/cli/command.h"
@@ -9,6 +14,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
+#include "tools/cli/text.h"
 
 namespace scry::cli {
 namespace {
@@ -30,6 +36,50 @@ void check(const TaggingScore& score, const Example& example, const std::string&
       is_model ? score.log_score : score.log_proposal));
 }
 
+/// log Z where it can be had exactly: over finite states, or of few taggings.
+class ExactLogZ {
+ public:
+  ExactLogZ(const Program& program, const Parameters& parameters)
+      : program_(program), parameters_(parameters), sampler_(program, parameters) {}
+
+  std::optional<double> of(const Example& example, int64_t number) {
+    try {
+      if (has_finite_states(program_)) {
+        return finite_log_z(program_, parameters_, example.x,
+                            {.first_sequence = number, .max_rows = kMaxStates});
+      }
+      return exact(sampler_, example.x, {.first_sequence = number, .max_rows = kMaxTaggings}).log_z;
+    } catch (const SamplingError& error) {
+      if (num_unknown_++ == 0) {
+        first_ = error.trouble() == Trouble::kTooManyRows && !has_finite_states(program_)
+                     ? fmt::format(
+                           "it has more than {} taggings, and the model's states are not "
+                           "finite; scry sample estimates log Z",
+                           kMaxTaggings)
+                     : error.message();
+        first_line_ = example.line;
+      }
+      return std::nullopt;
+    }
+  }
+  /// What to say of those that are not known; empty if there are none.
+  std::string note() const {
+    return num_unknown_ == 0
+               ? ""
+               : fmt::format("log p(y|x) is not known for {}: of the first, at line {}, {}",
+                             count_of(num_unknown_, "tagging"), first_line_, first_);
+  }
+
+ private:
+  static constexpr int64_t kMaxTaggings = 4096, kMaxStates = int64_t{1} << 20;
+  const Program& program_;
+  const Parameters& parameters_;
+  Sampler sampler_;
+  uint64_t num_unknown_ = 0;
+  int first_line_ = 0;
+  std::string first_;
+};
+
 int run_score(const ScoreOptions& options, const Bundle& bundle) {
   const std::vector<Example> examples =
       read_examples(options.input, bundle.model->task(), options.input_format.format());
@@ -40,16 +90,23 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
   const Parameters parameters = parameters_of(program, options.params, options.seed);
   tell_of_random(program, options.params, options.seed);
   TaggingScorer scorer(program, parameters);
+  ExactLogZ log_zs(program, parameters);
   const int digits = in_double ? 12 : 5;
-  std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_q\n" : "x\ty\tG_T\n";
-  for (const Example& example : examples) {
+  std::string text = program.has_proposal() ? "x\ty\tG_T\tlog_p\tlog_q\n" : "x\ty\tG_T\tlog_p\n";
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const Example& example = examples[i];
     const TaggingScore score = scorer.score(example.x, example.y);
     check(score, example, options.input);
+    const std::optional<double> log_z = log_zs.of(example, static_cast<int64_t>(i));
     text += fmt::format("{}\t{}\t{:.{}f}", example.symbols, example.tags, score.log_score, digits);
+    // But for rounding, it is never above 0.
+    text += log_z ? fmt::format("\t{:.{}f}", std::min(0.0, score.log_score - *log_z), digits)
+                  : "\tunknown";
     if (program.has_proposal()) text += fmt::format("\t{:.{}f}", score.log_proposal, digits);
     text += '\n';
   }
   write_result(options.output, text);
+  if (const std::string note = log_zs.note(); !note.empty()) tell(note);
   return 0;
 }
 

@@ -107,8 +107,8 @@ EmbeddingsOption split_embeddings(const std::string& text) {
 
 CLI::Option* add_objective(CLI::App& app, TrainCommandOptions& options) {
   return add_choice(app, "--objective", options.objective, {"auto", "joint", "conditional"},
-                    "Likelihood: log p(x,y), log p(y|x) by sampling, or joint if the model seems "
-                    "to be locally normalized");
+                    "Likelihood: log p(x,y), log p(y|x) (exactly where states are finite, else by "
+                    "sampling), or joint if the model seems to be locally normalized");
 }
 
 void add_particles(CLI::App& app, TrainCommandOptions& options) {

@@ -64,6 +64,8 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   if (!is_start) json["loss"] = number(averages.loss);
   if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
   if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
+  if (fits(goal) && report.likelihood != Likelihood::kAuto)
+    json["likelihood"] = name_of(report.likelihood);
   if (report.likelihood == Likelihood::kConditional) {
     if (!is_start) json["overshot"] = report.train.count(Tally::kOvershot);
     if (!is_start) json["unreliable"] = !averages.is_reliable;

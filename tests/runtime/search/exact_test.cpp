@@ -96,8 +96,8 @@ TEST_CASE("of repeated runs, one without mass counts as 0, and other errors are 
   // Tag 1 at the last step, and nothing else, has mass only after tag 1: most runs of one particle
   // die.
   for (int64_t k : {0, 2, 4}) hmm.parameters.values.set(k + 1, -3);
-  hmm.program.score.run = [](const KernelCall* call) {
-    static const Kernel clean = hand_hmm().score;
+  hmm.program.score.forward.run = [](const KernelCall* call) {
+    static const Kernel clean = hand_hmm().score.forward;
     clean.run(call);
     const auto* x = static_cast<const int32_t*>(call->args[3]);
     const auto* state = static_cast<const int32_t*>(call->args[2]);

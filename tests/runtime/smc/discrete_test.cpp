@@ -28,7 +28,7 @@ void blind_extend(const KernelCall* call) {
 }
 /// No tag has a score above -∞ on symbol 2.
 void dead_score(const KernelCall* call) {
-  static const Kernel clean = hand_hmm().score;
+  static const Kernel clean = hand_hmm().score.forward;
   clean.run(call);
   for (int64_t row = 0; row < call->num_rows; ++row) {
     if (static_cast<const int32_t*>(call->args[3])[call->position_of_row[row]] != 2) continue;
@@ -257,7 +257,7 @@ TEST_CASE("a discrete set is recorded for training with the weights that it ends
 
 TEST_CASE("a discrete set without any candidate is an error of its sequence and step") {
   ScoredHmm hmm(5);
-  hmm.program.score.run = dead_score;
+  hmm.program.score.forward.run = dead_score;
   const std::vector<int> good{1, 0, 1, 0}, bad{0, 1, 2, 1};
   const std::vector<SampleInput> inputs{good, bad};
   const std::vector<Outcome> outcomes =

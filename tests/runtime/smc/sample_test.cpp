@@ -37,7 +37,7 @@ const std::vector<int> kX{2, 0, 1, 1, 2, 0};
 template <int kCase>
 void poisoned_score(const KernelCall* call) {
   const double value = kCase == 0 ? NAN : kCase == 1 ? INFINITY : -INFINITY;
-  static const Kernel clean = hand_hmm().score;
+  static const Kernel clean = hand_hmm().score.forward;
   clean.run(call);
   for (int64_t row = 0; row < call->num_rows; ++row) {
     if (static_cast<const int32_t*>(call->args[3])[call->position_of_row[row]] != 2) continue;
@@ -355,7 +355,7 @@ TEST_CASE("NaN, infinity or no mass from the model names the step, and spares ot
   const std::vector<SampleInput> inputs{{good, {}}, {bad, {}}, {good, {}}};
   const auto run = [&](KernelFn score) {
     Hmm hmm;
-    hmm.program.score.run = score;
+    hmm.program.score.forward.run = score;
     return sample(hmm.program, hmm.parameters, inputs,
                   {.method = Method::kFilter, .particles = 20});
   };

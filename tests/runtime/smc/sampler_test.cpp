@@ -121,7 +121,7 @@ TEST_CASE("a bound sampler finds kernels' slots by name once") {
     check_same(sampler.sample(kSymbols[0], options), expected[0].value());
   };
   run_both_ways();
-  for (Kernel* kernel : {&program.score, &program.advance.forward, &program.extend.forward})
+  for (Kernel* kernel : {&program.score.forward, &program.advance.forward, &program.extend.forward})
     for (Slot& slot : kernel->slots) slot.name = "not to be found";
   run_both_ways();
 }

@@ -68,7 +68,7 @@ TEST_CASE("the mass of every prefix of the data is looked at, of tags and of pai
   CHECK(most == Approx(0.8 * (0.5 + 2.0 / 3) + 0.5).epsilon(1e-12));
 }
 
-TEST_CASE("a locally normalized model is fitted by G_T, others by sampling") {
+TEST_CASE("a locally normalized model is fitted by G_T, others by log p(y | x)") {
   const Choice joint = choose(1.0 / 3, Likelihood::kAuto);
   CHECK(joint.likelihood == Likelihood::kJoint);
   CHECK(joint.note ==
@@ -78,10 +78,28 @@ TEST_CASE("a locally normalized model is fitted by G_T, others by sampling") {
   CHECK(conditional.note ==
         "likelihood: joint, G_T = log p(y | x), as the tags have mass 1 at all 6 prefixes tried");
   const Choice global = choose(1.5, Likelihood::kAuto);
-  CHECK(global.likelihood == Likelihood::kConditional);
+  CHECK(global.likelihood == Likelihood::kExact);
   CHECK(global.note ==
+        "likelihood: conditional, with exact gradients over finite states, as the model is not "
+        "locally normalized: the tags have mass 1.5 at step 1 of example 2");
+}
+
+TEST_CASE("where states are not finite, gradients are sampled") {
+  Program program = test::hand_hmm();
+  const Parameters parameters = hmm_with(program, 1.5);
+  program.state.push_back({"h", Type::real({3})});
+  std::string note;
+  TrainHooks hooks;
+  hooks.note = [&](const std::string& text) { note += text; };
+  CHECK(choose_likelihood(program, parameters, examples(), Likelihood::kAuto, hooks) ==
+        Likelihood::kConditional);
+  CHECK(note ==
         "likelihood: conditional, with sampled gradients, as the model is not locally normalized: "
         "the tags have mass 1.5 at step 1 of example 2");
+  note.clear();
+  CHECK(choose_likelihood(program, parameters, examples(), Likelihood::kConditional, hooks) ==
+        Likelihood::kConditional);
+  CHECK(note.empty());
 }
 
 TEST_CASE(
@@ -90,7 +108,7 @@ TEST_CASE(
   Parameters parameters = hmm_with(program, 1);
   parameters.values.set(1, std::log(3.0));  // tag 1 after tag 0
   const Choice late = choose(parameters, Likelihood::kAuto);
-  CHECK(late.likelihood == Likelihood::kConditional);
+  CHECK(late.likelihood == Likelihood::kExact);
   CHECK(late.note.ends_with("the tags have mass 3.5 at step 2 of example 1"));
 }
 
@@ -101,7 +119,7 @@ TEST_CASE("less mass than 1 is a joint model's or comes of forbidden tags, else 
         "likelihood: joint, G_T = log p(x, y), as the pairs have mass at most 0.6 at the 3 "
         "prefixes tried");
   const Choice neither = choose(0.7, Likelihood::kAuto);  // of tags 0.7, of pairs 2.1
-  CHECK(neither.likelihood == Likelihood::kConditional);
+  CHECK(neither.likelihood == Likelihood::kExact);
   CHECK(neither.note.ends_with("the tags have mass 0.7 at step 1 of example 2"));
 
   const Program program = test::hand_hmm();
@@ -116,8 +134,9 @@ TEST_CASE("less mass than 1 is a joint model's or comes of forbidden tags, else 
 }
 
 TEST_CASE("what is asked for is done, with a warning where it makes no sense") {
-  CHECK(choose(1.5, Likelihood::kConditional).note.empty());
-  CHECK(choose(1, Likelihood::kConditional).likelihood == Likelihood::kConditional);
+  CHECK(choose(1, Likelihood::kConditional).likelihood == Likelihood::kExact);
+  CHECK(choose(1, Likelihood::kConditional).note ==
+        "likelihood: conditional, with exact gradients over finite states");
   CHECK(choose(1, Likelihood::kJoint).note.empty());
   const Choice forced = choose(1.5, Likelihood::kJoint);
   CHECK(forced.likelihood == Likelihood::kJoint);
@@ -127,12 +146,12 @@ TEST_CASE("what is asked for is done, with a warning where it makes no sense") {
 }
 
 TEST_CASE("scores that are no numbers are no sign of local normalization") {
-  CHECK(choose(NAN, Likelihood::kAuto).likelihood == Likelihood::kConditional);
+  CHECK(choose(NAN, Likelihood::kAuto).likelihood == Likelihood::kExact);
   CHECK(choose(0, Likelihood::kAuto).likelihood == Likelihood::kJoint);  // all -∞
   const Program program = test::hand_hmm();
   Parameters parameters = hmm_with(program, 1);
   parameters.values.set(1, NAN);  // after tag 0 only
-  CHECK(choose(parameters, Likelihood::kAuto).likelihood == Likelihood::kConditional);
+  CHECK(choose(parameters, Likelihood::kAuto).likelihood == Likelihood::kExact);
 }
 
 TEST_CASE("a model that loses its normalization is noticed, with the example and the step") {

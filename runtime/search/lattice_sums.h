@@ -1,4 +1,4 @@
-// Sums over the paths of a lattice, and paths drawn by them.
+// Sums over the paths of a lattice: Z, marginals and entropy of p(y | x), and paths drawn by them.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,15 +8,21 @@
 
 namespace scry {
 
-/// Paths y ~ exp(G_T / τ) / Z by the backward sums of a lattice (eq:q-exact-unnorm), which must
+/// p(y | x) = exp(G_T / τ) / Z by the backward sums of a lattice (eq:q-exact-unnorm), which must
 /// outlive it.
-class PathSampler {
+class LatticeSums {
  public:
-  PathSampler(const Lattice& lattice, double temperature);
+  LatticeSums(const Lattice& lattice, double temperature);
 
   double log_z() const { return log_z_; }
+  /// The probability that a path goes by each arc, [T][arc], as the lattice has them.
+  std::vector<std::vector<double>> arc_marginals() const;
   /// p(y_t = tag | x), [T, num_tags].
   RealMatrix<double> tag_marginals(int num_tags) const;
+  /// p(y_{t-1} = a, y_t = b | x), for each t from 2 on [num_tags, num_tags].
+  std::vector<RealMatrix<double>> transition_marginals(int num_tags) const;
+  /// Of p(y | x), in nats. Never below 0.
+  double entropy() const;
 
   struct Path {
     std::vector<int32_t> tags;
