@@ -12,6 +12,13 @@
 namespace scry {
 namespace {
 
+/// Σ_t (1 − p(y_t = z_t)) is least where each term is.
+void add_best_tag(std::span<const double> marginals, Decision& decision) {
+  const auto best = std::ranges::max_element(marginals);
+  decision.tags.push_back(static_cast<int32_t>(best - marginals.begin()));
+  decision.expected_loss += std::max(0.0, 1 - *best);
+}
+
 RiskStatus status_of(const Ensemble& ensemble) {
   if (ensemble.is_whole_posterior()) return RiskStatus::kExact;
   switch (ensemble.certainty) {
@@ -41,22 +48,24 @@ bool Decider::is_decomposable() const {
 Decision Decider::decide(const Ensemble& ensemble, const DecideOptions& options) const {
   if (ensemble.size() == 0 || log_sum_exp(ensemble.log_weights) == -INFINITY)
     throw Error("there is no tagging of positive weight to decide for");
-  Decision decision = kind_ == LossKind::kHamming ? decide_tags(ensemble.tag_marginals(num_tags_))
+  Decision decision = kind_ == LossKind::kHamming ? decide_tags(ensemble)
                       : kind_ == LossKind::kWhole ? decide_whole(ensemble)
                                                   : decide_candidate(ensemble, options);
   decision.status = status_of(ensemble);
   return decision;
 }
 
-/// Σ_t (1 − p(y_t = z_t)) is least where each is.
-Decision Decider::decide_tags(const RealMatrix<double>& marginals) const {
+/// Of all tags at a time, T · |Y| numbers would be many.
+Decision Decider::decide_tags(const Ensemble& ensemble) const {
   Decision decision;
   decision.is_over_all = true;
-  for (Eigen::Index t = 0; t < marginals.rows(); ++t) {
-    Eigen::Index best = 0;
-    const double share = marginals.row(t).maxCoeff(&best);
-    decision.tags.push_back(static_cast<int32_t>(best));
-    decision.expected_loss += std::max(0.0, 1 - share);
+  std::vector<double> probabilities, shares(static_cast<size_t>(num_tags_));
+  for (size_t i = 0; i < ensemble.size(); ++i) probabilities.push_back(ensemble.probability(i));
+  for (size_t t = 0; t < static_cast<size_t>(ensemble.length); ++t) {
+    std::fill(shares.begin(), shares.end(), 0.0);
+    for (size_t i = 0; i < ensemble.size(); ++i)
+      shares.at(static_cast<size_t>(ensemble.sequence(i)[t])) += probabilities[i];
+    add_best_tag(shares, decision);
   }
   return decision;
 }
@@ -112,15 +121,17 @@ Decision Decider::decide_exactly(const Program& program, const Parameters& param
   const auto posterior = finite_posterior(program, parameters, input, options);
   Decision decision;
   if (kind_ == LossKind::kHamming) {
-    decision = decide_tags(posterior->tag_marginals());
+    const RealMatrix<double> marginals = posterior->tag_marginals();
+    for (Eigen::Index t = 0; t < marginals.rows(); ++t)
+      add_best_tag({marginals.row(t).data(), static_cast<size_t>(marginals.cols())}, decision);
   } else {
     Best best = viterbi(program, parameters, input,
                         {options.first_sequence, options.max_rows, options.memory});
     decision.tags = std::move(best.tags);
     decision.expected_loss = std::max(
         0.0, -std::expm1(std::min(0.0, best.log_score / options.temperature - posterior->log_z())));
-    decision.is_over_all = true;
   }
+  decision.is_over_all = true;
   decision.status = RiskStatus::kExact;
   return decision;
 }

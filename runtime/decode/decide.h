@@ -59,7 +59,7 @@ class Decider {
   }
 
  private:
-  Decision decide_tags(const RealMatrix<double>& marginals) const;
+  Decision decide_tags(const Ensemble& ensemble) const;
   Decision decide_whole(const Ensemble& ensemble) const;
   Decision decide_candidate(const Ensemble& ensemble, const DecideOptions& options) const;
 

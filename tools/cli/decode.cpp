@@ -17,8 +17,8 @@
 namespace scry::cli {
 namespace {
 
-constexpr size_t kPart = 512;  // sequences held in memory at a time, at most
 constexpr size_t kShownErrors = 20;
+constexpr size_t kEnsembles = 64;  // that are held in memory at a time, at most
 
 struct DecodeCommandOptions {
   std::string input, output, loss = loss_names()[0], format = "table";
@@ -49,21 +49,20 @@ class DecodeCommand {
     format.may_be_ensembles = true;
     InputReader reader(options_.input, task_,
                        options_.constrained ? GivenTags::kAllowed : GivenTags::kGold, format);
-    std::vector<InputLine> lines;
-    reader.fill(lines, kPart, wait);
+    std::vector<InputLine> lines;  // that are next
+    reader.fill(lines, 1);
     begin(lines.front());
+    const size_t most = lines.front().is_of_ensembles ? kEnsembles : DecodeEngine::kPart;
+    reader.fill(lines, most, wait);
     const Style style = options_.output.empty() ? Style::for_stdout() : Style(false);
     ResultStream output(options_.output);
     TextTable::Layout layout;
     ProgressBar bar("sequences");
-    for (size_t first = 0; !lines.empty(); first += lines.size()) {
-      if (first > 0) {
-        bar.show({.done = first, .part = reader.part_of(first)});
-        lines.clear();
-        reader.fill(lines, kPart, wait);
-        if (lines.empty()) break;
-      }
-      const std::vector<DecodeResult> results = engine_.decode(lines, first);
+    for (size_t first = 0, count = 0; !lines.empty(); first += count) {
+      count = engine_.count_part(lines);
+      bar.show({.done = first, .part = reader.part_of(first)});
+      const std::vector<DecodeResult> results =
+          engine_.decode(std::span(lines).first(count), first);
       std::string text;
       if (as_table) text = decision_table(results, task_, style, layout);
       for (const DecodeResult& result : results) {
@@ -74,6 +73,8 @@ class DecodeCommand {
       }
       bar.clear();
       output.write(text);
+      lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(count));
+      reader.fill(lines, most, wait);
     }
     if (comparison_.num_sequences() > 0) {
       const std::vector<ComparedRow> rows = comparison_.rows();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/compile.h"
 #include "dsl/ask.h"
 #include "runtime/search/exact.h"
@@ -12,6 +14,7 @@
 #include "tools/cli/method_options.h"
 #include "tools/cli/options.h"
 #include "tools/cli/params_option.h"
+#include "tools/cli/part_size.h"
 
 namespace scry::cli {
 namespace {
@@ -74,6 +77,11 @@ DecodeEngine::~DecodeEngine() = default;
 void DecodeEngine::bind(const Bundle& bundle) {
   bound_ = std::make_unique<Bound>(choice_, bundle, decider_);
   if (bound_->method.make != nullptr) choice_.sampling.method = bound_->method.method;
+}
+
+size_t DecodeEngine::count_part(std::span<const InputLine> lines) const {
+  if (bound_ == nullptr) return lines.size();
+  return cli::count_part(bound_->program, lines, choice_.sampling, choice_.runs, kPart);
 }
 
 const char* DecodeEngine::parameters_origin() const {

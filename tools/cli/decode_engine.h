@@ -36,12 +36,16 @@ struct DecodeResult {
 
 class DecodeEngine {
  public:
+  static constexpr size_t kPart = 512;  ///< lines held in memory at a time, at most
+
   /// Throws UsageError if the loss does not fit the model.
   DecodeEngine(const DecodeChoice& choice, const Bundle& bundle);
   ~DecodeEngine();
 
   /// Compiles the model and reads its parameters: before sequences, not for ensembles.
   void bind(const Bundle& bundle);
+  /// How many of these lines to decide for at a time.
+  size_t count_part(std::span<const InputLine> lines) const;
   /// Of lines that are sequences, or ensembles; the first of them has this number.
   std::vector<DecodeResult> decode(std::span<const InputLine> lines, size_t first);
 

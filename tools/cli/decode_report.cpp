@@ -129,13 +129,13 @@ std::string comparison_table(const std::vector<ComparedRow>& rows, size_t num_se
       num_left_out == 0 ? "" : fmt::format(", {} left out", num_left_out));
   TextTable table({{"decided by"},
                    {"tags right %"},
-                   {"gain"},
+                   {"change"},
                    {"sequences right %"},
-                   {"gain"},
+                   {"change"},
                    {"span F1 %"},
-                   {"gain"},
+                   {"change"},
                    {"mean loss"},
-                   {"gain"}});
+                   {"change"}});
   for (const ComparedRow& row : rows) {
     std::vector<std::string> cells{row.name};
     for (size_t which = 0; which < kNumAccuracies; ++which) {
@@ -157,8 +157,8 @@ std::string comparison_json(const std::vector<ComparedRow>& rows, size_t num_seq
       const std::string name = accuracy_names()[which];
       json[name] = value_or_null(row.measured[which]);
       json[name + "_interval"] = interval_of(row.measured[which]);
-      json[name + "_gain"] = value_or_null(row.last_less_this[which]);
-      json[name + "_gain_interval"] = interval_of(row.last_less_this[which]);
+      json[name + "_change"] = value_or_null(row.last_less_this[which]);
+      json[name + "_change_interval"] = interval_of(row.last_less_this[which]);
     }
     list.push_back(std::move(json));
   }

@@ -18,7 +18,7 @@
 namespace scry::cli {
 namespace {
 
-constexpr size_t kPart = 512;  // ensembles held in memory at a time, at most
+constexpr size_t kPart = 64;  // ensembles held in memory at a time, at most
 
 struct RescoreCommandOptions {
   std::string input, params, output, precision = "float", format = "jsonl";

@@ -72,9 +72,9 @@ std::string fault_after(const std::function<void(Json&)>& change) {
 TEST_CASE("every method's ensemble comes back from its JSON to the bit, and so does the JSON") {
   Hmm hmm;
   std::vector<Ensemble> ensembles;
-  for (const Method method : {Method::kImportance, Method::kFilter, Method::kSmooth,
-                              Method::kDiscrete, Method::kDiscreteAhead, Method::kBeam,
-                              Method::kEnumerate}) {
+  for (const Method method :
+       {Method::kImportance, Method::kFilter, Method::kSmooth, Method::kDiscrete,
+        Method::kDiscreteAhead, Method::kBeam, Method::kEnumerate}) {
     for (int particles : {1, 7}) {
       SampleOptions options{.method = method, .particles = particles};
       options.temperature = 0.7;
@@ -142,8 +142,9 @@ TEST_CASE("what is no ensemble is refused in one line that says why") {
         "'runs' is not a whole number that it can be");
   CHECK(fault_after([](Json& json) { json["log_z_status"] = "sure"; }) ==
         "'log_z_status' is not one that there is");
-  CHECK(fault_after([](Json& json) { json["num_sequences"] = 100; }).find("taggings: sample without") !=
-        std::string::npos);
+  CHECK(fault_after([](Json& json) {
+          json["num_sequences"] = 100;
+        }).find("taggings: sample without") != std::string::npos);
   CHECK(fault_after([](Json& json) { json["length"] = 5; }) == "a tagging has 6 tags of 5");
   CHECK(fault_after([](Json& json) { json["sequences"][0]["tags"][0] = "X"; }) ==
         "'X' is not in the output alphabet");

@@ -161,8 +161,8 @@ TEST_CASE("the same model changes nothing but the claim; no mass and no sense ar
   const std::vector<double> none(4, -INFINITY);
   CHECK_THROWS_AS(rescore(before, none), Error);
   CHECK_THROWS_AS(rescore(before, std::vector<double>(3)), Error);
-  CHECK_THROWS_AS(
-      rescore(before, before.log_scores, {.combine = Combine::kProduct, .alpha = 0}), Error);
+  CHECK_THROWS_AS(rescore(before, before.log_scores, {.combine = Combine::kProduct, .alpha = 0}),
+                  Error);
   std::vector<double> some = before.log_scores;
   some[0] = -INFINITY;  // a score like others
   const Rescored rest = rescore(before, some, {.combine = Combine::kProduct});
