@@ -60,11 +60,12 @@ class SequenceReader {
         line.symbols += (words.size() > 1 ? " " : "") + symbol.get<std::string>();
       }
       line.x = numbers(words, task_.x, "input", true);
-      line.ensemble = to_ensemble(record, task_);
-      if (line.x.size() != static_cast<size_t>(line.ensemble->length)) {
+      Ensemble ensemble = to_ensemble(record, task_);
+      if (line.x.size() != static_cast<size_t>(ensemble.length)) {
         throw Error(fmt::format("{} but taggings of {}", count_of(line.x.size(), "symbol"),
-                                line.ensemble->length));
+                                ensemble.length));
       }
+      line.ensemble = std::move(ensemble);
     } catch (const Error& error) {
       throw Fault{raw.line, fmt::format("no ensemble: {}", error.what())};
     }

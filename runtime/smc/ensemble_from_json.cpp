@@ -166,7 +166,7 @@ void check(const Ensemble& ensemble, size_t num_sequences) {
   }
   const double total = log_sum_exp(ensemble.log_weights);
   const bool agrees = total == ensemble.log_z ||
-                      std::abs(total - ensemble.log_z) <= 1e-6 * std::max(1.0, std::abs(total));
+                      std::abs(total - ensemble.log_z) <= 1e-9 * std::max(1.0, std::abs(total));
   if (!agrees)
     throw Error(fmt::format("the weights add up to {}, and log Z is {}", total, ensemble.log_z));
 }

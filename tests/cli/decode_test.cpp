@@ -105,6 +105,8 @@ TEST_CASE("a model file has a loss of its own, and spans need tags that are of s
   CHECK(box.program(kHmm + "in.txt --loss own").err ==
         "scry: --loss own: the model file has no loss of its own: return {model, proposal, loss} "
         "from SCRY_MODEL()\n");
+  CHECK(box.program(kHmm + "in.txt --loss whole --candidates 3").err ==
+        "scry: --candidates has no use with --loss whole: it is for spans, edit, own\n");
   const auto spans = box.program("lesson_01_hmm decode --input in.txt --loss spans");
   CHECK(spans.exit_code == 2);
   CHECK(spans.err ==
@@ -180,7 +182,7 @@ TEST_CASE("decided tags are written in the input's own layout, which goes on as 
   CHECK(again.exit_code == 0);
   CHECK(test::read_file(box.path("again.conll")) == text);
 
-  write_text(box.path("bad.tsv"), "1\tC\n9\tC\n");
+  write_text(box.path("bad.tsv"), "1 1\tC C\n9 1\tC C\n");
   const auto bad = box.program(kHmm + "bad.tsv --format tags -o out.tsv");
   CHECK(bad.exit_code == 1);
   CHECK(bad.err.ends_with("bad.tsv:2: step 1: '9' is not in the input alphabet\n"));

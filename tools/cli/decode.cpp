@@ -194,6 +194,12 @@ Action declare_decode(CLI::App& app) {
     check_method_options(app, options->choice.method);
     options->choice.loss = named<LossKind>(loss_names(), options->loss);
     options->choice.compares = !options->alone;
+    const bool is_pairwise =
+        options->choice.loss != LossKind::kHamming && options->choice.loss != LossKind::kWhole;
+    if (app.get_option("--candidates")->count() > 0 && !is_pairwise) {
+      throw UsageError(fmt::format(
+          "--candidates has no use with --loss {}: it is for spans, edit, own", options->loss));
+    }
     options->choice.sampling.max_rows = options->max_rows;
     options->choice.deciding.max_candidates = static_cast<size_t>(options->max_candidates);
     return DecodeCommand(*options, bundle, app).run();

@@ -56,7 +56,11 @@ TEST_CASE("of all of p every loss is minimized over all taggings, to the risk by
           const Decision decision = decider.decide(p, {.num_taggings = std::pow(3, length)});
           CAPTURE(loss_names()[static_cast<size_t>(kind)], length, seed, spread);
           CHECK(decision.expected_loss == Approx(least.risk).epsilon(1e-9).margin(1e-12));
-          CHECK(decision.tags == least.tags);
+          CHECK(p.expectation([&](std::span<const int32_t> y) { return loss(decision.tags, y); }) ==
+                Approx(least.risk).epsilon(1e-9).margin(1e-12));
+          // Several taggings have the same spans, and edits tie.
+          if (kind != LossKind::kSpans && kind != LossKind::kEdit)
+            CHECK(decision.tags == least.tags);
           CHECK(decision.status == RiskStatus::kExact);
           CHECK(decision.is_over_all);
         }
@@ -109,7 +113,7 @@ TEST_CASE("exact draws know log Z but are a sample, also when weighted by score"
   const Program program = hand_hmm();
   const Parameters parameters = Parameters::fresh(program, 5);
   const std::vector<int> x{2, 0, 1, 1, 2, 0, 1, 2};
-  Ensemble drawn = exact(program, parameters, x, {.particles = 20, .max_rows = 4});
+  Ensemble drawn = exact(program, parameters, x, {.particles = 20, .max_rows = 40});
   REQUIRE(drawn.certainty == Certainty::kExact);
   CHECK(!drawn.is_whole_posterior());
   weigh_by_score(drawn);

@@ -90,7 +90,7 @@ TEST_CASE("every method's ensemble comes back from its JSON to the bit, and so d
       ensembles.push_back(sample(hmm.program, hmm.parameters, kX, options));
     }
   }
-  ensembles.push_back(exact(hmm.program, hmm.parameters, kX, {.particles = 9, .max_rows = 2}));
+  ensembles.push_back(exact(hmm.program, hmm.parameters, kX, {.particles = 9, .max_rows = 20}));
   for (const Ensemble& ensemble : ensembles) {
     const std::string text = to_json(ensemble, kTask);
     CAPTURE(text);
