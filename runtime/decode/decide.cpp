@@ -19,6 +19,18 @@ void add_best_tag(std::span<const double> marginals, Decision& decision) {
   decision.expected_loss += std::max(0.0, 1 - *best);
 }
 
+constexpr double kLeastShare = 0.8;
+constexpr int kLeastDraws = 16;
+
+/// The log of how much of p its taggings hold, as far as log Ẑ can tell. Particles that share their
+/// ancestors, and sets that dropped prefixes, may be far from p though their weights are equal.
+double log_share_found(const Ensemble& ensemble) {
+  std::vector<double> log_shares;
+  for (size_t i = 0; i < ensemble.size(); ++i)
+    log_shares.push_back(ensemble.model_log_probability(i));
+  return log_sum_exp(log_shares);
+}
+
 RiskStatus status_of(const Ensemble& ensemble) {
   if (ensemble.is_whole_posterior()) return RiskStatus::kExact;
   switch (ensemble.certainty) {
@@ -26,8 +38,12 @@ RiskStatus status_of(const Ensemble& ensemble) {
       return RiskStatus::kBeam;
     case Certainty::kUnreliable:
       return RiskStatus::kUnreliable;
+    case Certainty::kExact:  // independent draws, which may each be rare
+      return ensemble.info.particles < kLeastDraws ? RiskStatus::kUnreliable
+                                                   : RiskStatus::kEstimate;
     default:
-      return RiskStatus::kEstimate;
+      return log_share_found(ensemble) < std::log(kLeastShare) ? RiskStatus::kUnreliable
+                                                               : RiskStatus::kEstimate;
   }
 }
 

@@ -12,8 +12,10 @@ namespace scry {
 enum class RiskStatus : uint8_t {
   kExact,       ///< it is the expectation under p(y | x), up to rounding
   kEstimate,    ///< under a sample's p̂
-  kUnreliable,  ///< likewise, of a sample that shows itself to be a bad one (kUnreliable there)
-  kBeam,        ///< under the shares of a beam, which know nothing of what it dropped
+  kUnreliable,  ///< likewise, of a sample that shows itself to be a bad one (kUnreliable there), or
+                ///< whose taggings hold less than 0.8 of p, as far as log Ẑ can tell: what was not
+                ///< found loses nothing there, so that it is mostly too low
+  kBeam,  ///< under the shares of a beam, which know nothing of what it dropped
 };
 /// "exact", "estimate", "unreliable", "beam".
 const char* to_string(RiskStatus status);

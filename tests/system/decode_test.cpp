@@ -21,7 +21,7 @@ double own_loss(std::span<const int32_t> decided, std::span<const int32_t> truth
 }
 
 /// The least risk of any tagging, by scores that are computed one by one.
-double least_risk(const Program& program, const Parameters& parameters, const std::vector<int>& x,
+double least_risk(const Program& program, Parameters& parameters, const std::vector<int>& x,
                   const Loss& loss, double temperature) {
   Replay replay(program, parameters);
   const auto taggings = all_taggings(program.task, static_cast<int>(x.size()));
@@ -51,7 +51,7 @@ TEST_CASE("decisions on compiled models have the least risk of all taggings, for
   for (const Case& each : cases) {
     const Program program = compile(
         each.bundle, {.precision = Precision::kDouble, .gradients = false, .use_cache = false});
-    const Parameters parameters = Parameters::fresh(program, 3);
+    Parameters parameters = Parameters::fresh(program, 3);
     const std::vector<int> x = random_input(program.task, each.length, 4);
     for (const double temperature : {1.0, 0.3}) {
       SampleOptions options;

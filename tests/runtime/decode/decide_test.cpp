@@ -101,6 +101,18 @@ TEST_CASE("of a sample the decision is over candidates, and says so") {
   sample.certainty = Certainty::kLowerBound;
   CHECK(Decider(LossKind::kEdit, kTask).decide(sample).status == RiskStatus::kBeam);
 
+  // Half of the taggings, weighted as if they were all, with log Z of all.
+  Ensemble half = random_posterior(3, 4, 3, 0.1);
+  half.certainty = Certainty::kUnknown;
+  for (auto* list : {&half.log_weights, &half.log_scores}) list->resize(40);
+  half.tags.resize(40 * 4);
+  for (double& log_weight : half.log_weights) log_weight = half.log_z - std::log(40);
+  CHECK(Decider(LossKind::kHamming, kTask).decide(half).status == RiskStatus::kUnreliable);
+  half.certainty = Certainty::kExact;  // as of exact draws
+  half.counts.assign(40, 1);
+  half.info.particles = 40;
+  CHECK(Decider(LossKind::kHamming, kTask).decide(half).status == RiskStatus::kEstimate);
+
   const Ensemble all = random_posterior(3, 4, 3);
   const Decision few = Decider(LossKind::kSpans, kTask).decide(all, {.max_candidates = 5});
   CHECK(few.num_candidates == 5);
