@@ -1,15 +1,24 @@
 // How a model file hands its model to the `scry` command.
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include "dsl/model.h"
 
 namespace scry {
 
-/// A model, and its lookahead if it has one.
+/// What the tagging `decided` costs where `truth` is the right one (eq:risk): finite and at least
+/// 0. Both are numbers of tags, equally many, without EOS. It may be called by several threads.
+using Loss =
+    std::function<double(std::span<const int32_t> decided, std::span<const int32_t> truth)>;
+
+/// A model, and its lookahead if it has one; perhaps a loss, for `scry decode --loss own`.
 struct Bundle {
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Proposal> proposal = {};
+  Loss loss = {};
 };
 
 /// What the linked model file registered; a null function if there is none.

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/quote.h"
 #include "runtime/files/byte_source.h"
 #include "runtime/smc/end_of_sequence.h"
+#include "runtime/smc/ensemble_json.h"
 
 namespace scry {
 namespace {
@@ -36,19 +38,51 @@ class SequenceReader {
     Example example{numbers(raw.symbols, task_.x, "input", false),
                     numbers(raw.tags, task_.y, "output", false), raw.symbols_text, raw.tags_text,
                     raw.line};
-    if (example.x.size() != example.y.size()) {
-      throw Fault{raw.line, count_of(example.x.size(), "symbol") + " but " +
-                                count_of(example.y.size(), "tag")};
-    }
+    check_lengths(raw, example.x.size(), example.y.size());
     return example;
   }
 
-  void read_input(const RawSequence& raw, bool constrained, InputLine& line) const {
+  /// The symbols, and all that was found for them. What failed when it was found fails again.
+  void read_ensemble(const RawSequence& raw, InputLine& line) const {
     line.line = raw.line;
+    line.is_of_ensembles = true;
+    try {
+      const Json record = parse_record(raw.ensemble);
+      const auto error = record.find("error");
+      if (error != record.end() && error->is_string())
+        throw Error(quote(error->get_ref<const std::string&>(), 300));
+      Words words;
+      const auto x = record.find("x");
+      if (x == record.end() || !x->is_array()) throw Error("there is no list 'x' of its symbols");
+      for (const Json& symbol : *x) {
+        if (!symbol.is_string()) throw Error("'x' is not a list of names");
+        words.push_back({symbol.get_ref<const std::string&>(), raw.line});
+        line.symbols += (words.size() > 1 ? " " : "") + symbol.get<std::string>();
+      }
+      line.x = numbers(words, task_.x, "input", true);
+      Ensemble ensemble = to_ensemble(record, task_);
+      if (line.x.size() != static_cast<size_t>(ensemble.length)) {
+        throw Error(fmt::format("{} but taggings of {}", count_of(line.x.size(), "symbol"),
+                                ensemble.length));
+      }
+      line.ensemble = std::move(ensemble);
+    } catch (const Error& error) {
+      throw Fault{raw.line, fmt::format("no ensemble: {}", error.what())};
+    }
+  }
+
+  void read_input(const RawSequence& raw, GivenTags given, InputLine& line) const {
+    line.line = raw.line;
+    if (!raw.ensemble.empty()) return read_ensemble(raw, line);
     line.symbols = raw.symbols_text;
+    line.places = raw.places;
     check_form(raw);
     line.x = numbers(raw.symbols, task_.x, "input", true);
-    if (!constrained) return;
+    if (given == GivenTags::kGold && raw.has_tags) {
+      line.gold = numbers(raw.tags, task_.y, "output", true);
+      check_lengths(raw, line.x.size(), line.gold->size());
+    }
+    if (given != GivenTags::kAllowed) return;
     check_tags(raw, "allowed tags");
     const auto length = static_cast<int>(line.x.size());
     Words sets = raw.tags;
@@ -68,6 +102,11 @@ class SequenceReader {
   static void check_form(const RawSequence& raw) {
     if (!raw.error.empty()) throw Fault{raw.line, raw.error};
     if (raw.symbols.empty()) throw Fault{raw.line, "there are no symbols"};
+  }
+
+  static void check_lengths(const RawSequence& raw, size_t num_symbols, size_t num_tags) {
+    if (num_symbols == num_tags) return;
+    throw Fault{raw.line, count_of(num_symbols, "symbol") + " but " + count_of(num_tags, "tag")};
   }
 
   static void check_tags(const RawSequence& raw, const char* what) {
@@ -130,6 +169,21 @@ class SequenceReader {
 
 }  // namespace
 
+namespace {
+/// Of an ensemble, as if each stood in the line.
+void add_taggings(const SequenceReader& reader, const RawSequence& raw, const Task& task,
+                  std::vector<Example>& examples) {
+  InputLine line;
+  reader.read_ensemble(raw, line);
+  for (size_t i = 0; i < line.ensemble->size(); ++i) {
+    const std::span<const int32_t> tags = line.ensemble->sequence(i);
+    Example& example = examples.emplace_back(
+        Example{line.x, {tags.begin(), tags.end()}, line.symbols, "", line.line});
+    for (int32_t tag : tags) example.tags += (example.tags.empty() ? "" : " ") + task.y.name(tag);
+  }
+}
+}  // namespace
+
 std::vector<Example> read_examples(const std::string& path, const Task& task,
                                    const FileFormat& format) {
   const std::string name = ByteSource::name_of(path);
@@ -137,6 +191,7 @@ std::vector<Example> read_examples(const std::string& path, const Task& task,
   std::vector<Example> examples;
   read_sequences(path, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
     try {
+      if (!raw.ensemble.empty()) return add_taggings(reader, raw, task, examples);
       examples.push_back(reader.read_example(raw));
     } catch (const Fault& fault) {
       throw DataError(fmt::format("{}:{}: {}", name, fault.line, fault.message));
@@ -147,11 +202,12 @@ std::vector<Example> read_examples(const std::string& path, const Task& task,
 
 class InputReader::Impl {
  public:
-  Impl(const std::string& path, const Task& task, bool constrained, const FileFormat& format)
+  Impl(const std::string& path, const Task& task, GivenTags tags, const FileFormat& format)
       : source_(path),
         reader_(task),
-        constrained_(constrained),
-        cutter_(source_.name(), format, constrained ? TagColumn::kNeeded : TagColumn::kOptional,
+        tags_(tags),
+        cutter_(source_.name(), format,
+                tags == GivenTags::kAllowed ? TagColumn::kNeeded : TagColumn::kOptional,
                 [this](const RawSequence& raw) { take(raw); }) {}
 
   void fill(std::vector<InputLine>& lines, size_t count, Wait wait) {
@@ -180,7 +236,7 @@ class InputReader::Impl {
     InputLine& line = cut_.emplace_back();
     ++num_cut_;
     try {
-      reader_.read_input(raw, constrained_, line);
+      reader_.read_input(raw, tags_, line);
     } catch (const Fault& fault) {
       line.line = fault.line;
       line.error = fault.message;
@@ -189,16 +245,16 @@ class InputReader::Impl {
 
   ByteSource source_;
   SequenceReader reader_;
-  const bool constrained_;
+  const GivenTags tags_;
   SequenceCutter cutter_;
   std::deque<InputLine> cut_;  // off what was read, and not given yet
   size_t num_cut_ = 0;         // with those that were given
   bool at_end_ = false;
 };
 
-InputReader::InputReader(const std::string& path, const Task& task, bool constrained,
+InputReader::InputReader(const std::string& path, const Task& task, GivenTags tags,
                          const FileFormat& format)
-    : impl_(std::make_unique<Impl>(path, task, constrained, format)) {}
+    : impl_(std::make_unique<Impl>(path, task, tags, format)) {}
 InputReader::~InputReader() = default;
 void InputReader::fill(std::vector<InputLine>& lines, size_t count, Wait wait) {
   impl_->fill(lines, count, wait);

@@ -2,11 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dsl/task.h"
 #include "runtime/files/sequence_layout.h"
+#include "runtime/smc/ensemble.h"
 #include "runtime/smc/tag_sets.h"
 
 namespace scry {
@@ -20,31 +22,47 @@ struct Example {
 /// Reads all of a file, or standard input for "-", in either layout. Blank lines that separate
 /// nothing and the carriage returns of Windows are passed over; an unknown symbol is read as the
 /// alphabet's unknown symbol if it has one. Sequences may end with the alphabets' EOS (fn:eos) or
-/// leave it out. Throws DataError ("train.tsv:41: 5 symbols but 4 tags") if anything is wrong or
-/// there is no example.
+/// leave it out. Of ensembles, where the format allows them, every tagging is an example. Throws
+/// DataError ("train.tsv:41: 5 symbols but 4 tags") if anything is wrong or there is no example.
 std::vector<Example> read_examples(const std::string& path, const Task& task,
                                    const FileFormat& format = {});
 
 /// A sequence to be tagged.
 struct InputLine {
-  std::vector<int> x;   ///< without EOS
-  std::string symbols;  ///< as they stand in the file, with blanks between them
-  TagSets allowed;      ///< empty: all
-  int line = 0;         ///< the first; of an error, where it is
-  std::string error;    ///< what is wrong with it, in words; then the rest may be incomplete
+  std::vector<int> x;                    ///< without EOS
+  std::string symbols;                   ///< as they stand in the file, with blanks between them
+  TagSets allowed;                       ///< empty: all
+  std::optional<std::vector<int>> gold;  ///< its tags, if they were asked for and are there
+  std::vector<TagPlace> places;          ///< where its tags go, if it stood in columns
+  bool is_of_ensembles = false;          ///< whether the file is one of ensembles
+  std::optional<Ensemble> ensemble;      ///< then this, unless there is an error
+  int line = 0;                          ///< the first; of an error, where it is
+  std::string error;  ///< what is wrong with it, in words; then the rest may be incomplete
+};
+
+/// What becomes of what stands where tags do.
+enum class GivenTags : uint8_t {
+  kPassedOver,
+  kAllowed,  ///< it must be there, and says which tags are allowed
+  kGold,     ///< it may be there, and then is what a decision is compared with
 };
 
 /// Reads sequences to be tagged, by parts: a file may be longer than the memory, and a pipe may be
 /// read while others write to it, as far as SequenceCutter can tell the layout before the end. Tags
-/// are passed over, so that a file of examples will do; or, if `constrained`, what stands for them
+/// are passed over, so that a file of examples will do; or taken for gold; or what stands for them
 /// says which tags are allowed at each position: "*" (all), a tag, or tags joined by "|". A
 /// sequence with something wrong in it is returned with its `error`, and others are not affected.
+/// Ensembles, where the format allows them, are sequences with what was found for them.
 class InputReader {
  public:
   /// A file, or standard input for "-". Throws DataError if it cannot be read. The task must
   /// outlive the reader.
-  InputReader(const std::string& path, const Task& task, bool constrained,
+  InputReader(const std::string& path, const Task& task, GivenTags tags,
               const FileFormat& format = {});
+  InputReader(const std::string& path, const Task& task, bool constrained,
+              const FileFormat& format = {})
+      : InputReader(path, task, constrained ? GivenTags::kAllowed : GivenTags::kPassedOver,
+                    format) {}
   ~InputReader();
   InputReader(const InputReader&) = delete;
   InputReader& operator=(const InputReader&) = delete;

@@ -192,6 +192,13 @@ RawSequence read_line(int number, std::string_view text) {
   return sequence;
 }
 
+RawSequence read_ensemble(int number, std::string_view text) {
+  RawSequence sequence;
+  sequence.line = number;
+  sequence.ensemble = text;
+  return sequence;
+}
+
 class ConllReader {
  public:
   ConllReader(const Columns& columns, const FileFormat& format, const SequenceCutter::Take& take)
@@ -214,6 +221,7 @@ class ConllReader {
     }
     add(fields[x_], number, sequence_.symbols, sequence_.symbols_text);
     if (has_tags_) add(fields[y_], number, sequence_.tags, sequence_.tags_text);
+    sequence_.places.push_back(place_of_tag(lines_.back(), fields));
   }
 
   /// Ends the sequence at hand.
@@ -254,6 +262,14 @@ class ConllReader {
       }
     }
     return "";
+  }
+
+  /// Where there is no column of tags, it is one more.
+  TagPlace place_of_tag(const std::string& text,
+                        const std::vector<std::string_view>& fields) const {
+    if (!has_tags_) return {text + (columns_.by_tabs ? '\t' : ' '), ""};
+    const auto start = static_cast<size_t>(fields[y_].data() - text.data());
+    return {text.substr(0, start), text.substr(start + fields[y_].size())};
   }
 
   static void add(std::string_view word, int line, std::vector<RawSequence::Word>& words,
@@ -318,6 +334,12 @@ class SequenceCutter::Impl {
     while (text.ends_with('\r')) text.remove_suffix(1);
     if (text.find_first_not_of(kBlanks) == std::string_view::npos) text = {};
     if (layout_ != FileLayout::kAuto) return read(number_, text);
+    const bool is_first = !evidence_.has_symbols() && !text.empty();
+    if (format_.layout == FileLayout::kEnsembles ||
+        (format_.layout == FileLayout::kAuto && format_.may_be_ensembles && is_first &&
+         text.starts_with("{\"")))
+      settle(FileLayout::kEnsembles, {});
+    if (layout_ == FileLayout::kEnsembles) return read(number_, text);
     held_.push_back({number_, std::string(text)});
     evidence_.add(text);
     switch (format_.layout) {
@@ -328,6 +350,9 @@ class SequenceCutter::Impl {
         return;
       case FileLayout::kAuto:
         if (evidence_.shows_lines()) settle(FileLayout::kLines, {});
+        return;
+      case FileLayout::kEnsembles:
+        return;  // settled above
     }
   }
 
@@ -341,7 +366,8 @@ class SequenceCutter::Impl {
     if (conll_) {
       conll_->read(number, text);
     } else if (!text.empty()) {
-      take_(read_line(number, text));
+      take_(layout_ == FileLayout::kEnsembles ? read_ensemble(number, text)
+                                              : read_line(number, text));
     }
   }
 

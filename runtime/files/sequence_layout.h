@@ -12,15 +12,23 @@
 namespace scry {
 
 enum class FileLayout : uint8_t {
-  kAuto,   ///< found out; a file that can be read in two ways is refused
-  kLines,  ///< a sequence a line: symbols, a tab, tags; blanks between them
-  kConll,  ///< a symbol a line: columns; a blank line ends a sequence
+  kAuto,       ///< found out; a file that can be read in two ways is refused
+  kLines,      ///< a sequence a line: symbols, a tab, tags; blanks between them
+  kConll,      ///< a symbol a line: columns; a blank line ends a sequence
+  kEnsembles,  ///< an ensemble a line, as `scry sample --format jsonl` writes it
 };
 
 struct FileFormat {
   FileLayout layout = FileLayout::kAuto;
   int x_column = 1;  ///< of kConll, from 1
   int y_column = 0;  ///< likewise; 0: the last, if that is not x's
+  /// Whether kAuto takes a file for kEnsembles, too: if its first line begins with {".
+  bool may_be_ensembles = false;
+};
+
+/// A line of columns without its tag: a tagged one is `before`, a tag, `after`.
+struct TagPlace {
+  std::string before, after;
 };
 
 /// A sequence as it stands in a file; views last as long as `take` below.
@@ -33,6 +41,8 @@ struct RawSequence {
   bool has_tags = false, in_columns = false;
   std::string symbols_text, tags_text;  ///< words separated by blanks
   int line = 0;                         ///< the first
+  std::vector<TagPlace> places;         ///< of each symbol's tag, if in_columns
+  std::string_view ensemble;            ///< the JSON of kEnsembles; then all the rest is empty
   std::string error;                    ///< what is wrong with its form; then `line` is where
 };
 
@@ -42,7 +52,7 @@ enum class TagColumn : uint8_t { kNeeded, kOptional };
 /// Cuts a file that comes in pieces into sequences. It holds no more of it than it must: the lines
 /// before the layout can be told, and the sequence at hand. `kLines` is known from the start,
 /// `kConll` from the first line of symbols; what `kAuto` finds is what it finds in the whole file,
-/// so that only kLines can be told before the end.
+/// so that only kLines and kEnsembles can be told before the end.
 class SequenceCutter {
  public:
   using Take = std::function<void(const RawSequence&)>;

@@ -205,6 +205,14 @@ double Ensemble::ess() const {
   return sum == 0 ? 0 : sum * sum / squares;
 }
 
+bool Ensemble::is_whole_posterior() const {
+  constexpr double kRounding = 1e-6;  // of log Z, and so of the mass that may be missing
+  if (certainty != Certainty::kExact || has_counts()) return false;
+  std::vector<double> log_terms = log_scores;
+  for (double& term : log_terms) term /= info.temperature;
+  return log_sum_exp(log_terms) >= log_z - kRounding;
+}
+
 int64_t Ensemble::num_rows() const {
   int64_t total = 0;
   for (const StepRecord& step : steps) total += step.num_rows;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -104,6 +105,9 @@ struct Ensemble {
   /// (Σ w)² / Σ w² over the particles of the final ensemble, or over its sequences if it is a
   /// weighted set; 0 if it has no mass.
   double ess() const;
+  /// Whether it is all of p(y | x): every tagging that has mass, with its probability. Draws know
+  /// log Z, too, and so may a sample weighted by score, but they are not that.
+  bool is_whole_posterior() const;
   /// Prefixes really extended, of all recorded steps.
   int64_t num_rows() const;
 
@@ -170,5 +174,11 @@ Ensemble pool_runs(std::span<const Ensemble> runs, int num_empty = 0);
 /// for every method, and docs/output.md tells each; infinities and unknowns are null.
 std::string to_json(const Ensemble& ensemble, const Task& task, size_t max_sequences = SIZE_MAX,
                     bool with_steps = true, bool with_marginals = false);
+
+/// The ensemble of such an object, to the bit, in whatever order its sequences stand. What follows
+/// from the rest (probabilities, ess, rows) is not read, nor are keys that to_json does not write.
+/// Throws Error in one line if it is no such object, if it is a search's (its taggings have no
+/// weights), or if not all sequences are there.
+Ensemble ensemble_from_json(std::string_view json, const Task& task);
 
 }  // namespace scry

@@ -76,6 +76,19 @@ TEST_CASE("docs/output.md has every key that sample prints, for every method, an
   CHECK(all == expected);
 }
 
+TEST_CASE("docs/output.md has every key that decode and rescore print, and no other") {
+  const Sandbox box;
+  write_text(box.path("in.tsv"), "1 2 3 1\tC H C H\n1 2\tC C\n");
+  CHECK(printed(box, {"lesson_01_hmm decode --input in.tsv --format jsonl"}) ==
+        documented("decode --format jsonl"));
+  REQUIRE(box.program("lesson_01_hmm sample --input in.tsv --format jsonl --method filter "
+                      "--resample always --steps -o e.jsonl")
+              .exit_code == 0);
+  Keys expected = documented("rescore --format jsonl");
+  expected.merge(documented("sample --format jsonl"));
+  CHECK(printed(box, {"lesson_01_hmm rescore --input e.jsonl"}) == expected);
+}
+
 TEST_CASE("docs/output.md has every key that eval prints, as JSON and as CSV, and no other") {
   const Sandbox box;
   write_text(box.path("in.txt"), "1 2 3 1\n1 2\n");

@@ -114,5 +114,24 @@ TEST_CASE("a file whose layout shows at its end only is read before anything is 
   CHECK_FALSE(std::filesystem::exists(box.path("out")));
 }
 
+TEST_CASE("decisions and rescored ensembles come while ensembles are still being written") {
+  const Sandbox box;
+  write_text(box.path("in"), "1 2 3 1\n3 3\n");
+  const auto sampled = box.program(kSample + "--format jsonl --input in");
+  REQUIRE(sampled.exit_code == 0);
+  const std::vector<std::string> records = lines_of(sampled.out);
+  for (const std::string name : {"decode --format jsonl", "rescore"}) {
+    Pipe pipe(box);
+    Sandbox::Background command(box, "lesson_01_hmm " + name + " --input pipe");
+    pipe.write(records.at(0) + "\n");
+    CHECK(wait_for_lines(box, 1).size() == 1);
+    pipe.write(records.at(1) + "\n");
+    CHECK(wait_for_lines(box, 2).size() == 2);
+    pipe.close();
+    CHECK(command.wait().exit_code == 0);
+    std::filesystem::remove(box.path("pipe"));
+  }
+}
+
 }  // namespace
 }  // namespace scry

@@ -4,7 +4,7 @@
 cmake_minimum_required(VERSION 3.25)
 
 # A room may include itself and what stands to its left. runtime is what stands in the folder itself.
-set(rooms base dsl compiler runtime/kernels runtime/smc runtime/search runtime/eval runtime/files runtime/train runtime)
+set(rooms base dsl compiler runtime/kernels runtime/smc runtime/search runtime/eval runtime/decode runtime/files runtime/train runtime)
 set(layers base dsl compiler runtime tools tests examples bench)
 
 # room_of(out path): the room that a file is in; empty if it is in none.

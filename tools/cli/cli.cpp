@@ -44,6 +44,12 @@ constexpr std::array kCommands{
             "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",
             "sample MODEL --input data/stress/dev1.tsv -M 128 --stats", true, declare_sample},
+    Command{"decode", "Decide for the taggings of least expected loss",
+            "decode MODEL --params learned.safetensors --input data/stress/test.tsv --loss hamming",
+            true, declare_decode},
+    Command{"rescore", "Weigh the taggings that another model found",
+            "rescore MODEL --params fitted.safetensors --input ensembles.jsonl", true,
+            declare_rescore},
     Command{"eval", "Compare methods: how far their samples are from the model",
             "eval MODEL --params learned.safetensors --input data/stress/test.tsv --methods "
             "PF,PS,beam -M 8,32",

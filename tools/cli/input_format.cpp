@@ -37,10 +37,11 @@ FileFormat InputFormatOption::format() const {
   FileFormat format;
   format.layout = layout == "lines"   ? FileLayout::kLines
                   : layout == "conll" ? FileLayout::kConll
+                  : layout == "jsonl" ? FileLayout::kEnsembles
                                       : FileLayout::kAuto;
   if (columns.empty()) return format;
-  if (format.layout == FileLayout::kLines)
-    throw UsageError("--columns is for --input-format conll; lines have none");
+  if (format.layout == FileLayout::kLines || format.layout == FileLayout::kEnsembles)
+    throw UsageError(fmt::format("--columns is for --input-format conll; {} have none", layout));
   format.layout = FileLayout::kConll;
   read_columns(columns, format);
   return format;
@@ -51,10 +52,14 @@ std::string InputFormatOption::words() const {
          (columns.empty() ? "" : " --columns " + columns);
 }
 
-void add_input_format(CLI::App& app, InputFormatOption& option, const std::string& names) {
-  add_choice(app, names, option.layout, {"auto", "lines", "conll"},
-             "A sequence a line, or a symbol a line in columns; auto tells them apart, and refuses "
-             "what may be either");
+void add_input_format(CLI::App& app, InputFormatOption& option, const std::string& names,
+                      bool with_ensembles) {
+  std::vector<std::string> choices{"auto", "lines", "conll"};
+  if (with_ensembles) choices.emplace_back("jsonl");
+  add_choice(app, names, option.layout, choices,
+             fmt::format("A sequence a line, or a symbol a line in columns{}; auto tells them "
+                         "apart, and refuses what may be either",
+                         with_ensembles ? ", or ensembles" : ""));
   app.add_option("--columns", option.columns,
                  "conll: the column of symbols and that of tags; the first and the last if not "
                  "given")

@@ -16,8 +16,10 @@ struct InputFormatOption {
   std::string words() const;
 };
 
-/// `--input-format` and `--columns`. `names` are those of the former.
+/// `--input-format` and `--columns`. `names` are those of the former. `with_ensembles`: it may be
+/// jsonl, too.
 void add_input_format(CLI::App& app, InputFormatOption& option,
-                      const std::string& names = "--input-format,--format");
+                      const std::string& names = "--input-format,--format",
+                      bool with_ensembles = false);
 
 }  // namespace scry::cli

@@ -63,8 +63,8 @@ std::string names_of(const std::function<bool(const MethodRow&)>& serves) {
 }
 
 std::string value_of(const CLI::App& app, const char* option) {
-  const auto& results = app.get_option(option)->results();
-  return results.empty() ? "" : results.back();
+  const CLI::Option* found = app.get_option_no_throw(option);
+  return found == nullptr || found->count() == 0 ? "" : found->results().back();
 }
 
 /// Both were given (the second one with a value that leaves the first without use).
@@ -106,7 +106,10 @@ const MethodRow& chosen_method(const std::string& name, const std::string& rank_
 }
 
 void check_method_options(const CLI::App& app, const std::string& method) {
-  const auto given = [&](const char* option) { return app.get_option(option)->count() > 0; };
+  const auto given = [&](const char* option) {  // a command need not have them all
+    const CLI::Option* found = app.get_option_no_throw(option);
+    return found != nullptr && found->count() > 0;
+  };
   const MethodRow& row = chosen_method(method, weighs_names()[0], true);
   for (const OptionUse& use : kUses) {
     if (!given(use.option) || use.serves(row)) continue;

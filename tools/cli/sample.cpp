@@ -16,6 +16,7 @@
 #include "tools/cli/options.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
+#include "tools/cli/part_size.h"
 #include "tools/cli/progress_bar.h"
 #include "tools/cli/sample_report.h"
 
@@ -79,7 +80,7 @@ class SampleCommand {
     SampleTotals totals;
     ProgressBar bar("sequences");
     for (size_t first = 0, count = 0; !lines.empty(); first += count) {
-      count = count_part(lines);
+      count = count_part(program_, lines, options_.sampling, options_.runs, kPart);
       options_.sampling.progress = [&](size_t done) {
         bar.show({.done = first + done, .part = reader.part_of(first + done)});
       };
@@ -110,21 +111,6 @@ class SampleCommand {
   }
 
  private:
-  /// How many of these lines to sample before their results are written: those whose results a
-  /// quarter of the memory holds.
-  size_t count_part(std::span<const InputLine> lines) const {
-    const int64_t memory = options_.sampling.memory;
-    const double most = static_cast<double>(memory > 0 ? memory : default_memory()) / 4;
-    double bytes = 0;
-    size_t count = 0;
-    for (; count < std::min(kPart, lines.size()); ++count) {
-      const SampleInput input{lines[count].x, lines[count].allowed};
-      bytes += ensemble_bytes(program_, input, options_.sampling) * options_.runs;
-      if (bytes > most && count > 0) break;
-    }
-    return count;
-  }
-
   std::vector<SampleResult> run_part(std::span<const InputLine> lines, size_t first) {
     options_.sampling.first_sequence = static_cast<int64_t>(first);
     std::vector<SampleResult> results(lines.size());

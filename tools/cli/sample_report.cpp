@@ -13,23 +13,7 @@
 namespace scry::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr size_t kMaxSymbols = 24;  // of a sequence in a table
-
-std::string join_tags(std::span<const int32_t> tags, const Alphabet& alphabet) {
-  std::string text;
-  for (size_t t = 0; t < std::min(tags.size(), kMaxSymbols); ++t)
-    text += (t == 0 ? "" : " ") + alphabet.name(tags[t]);
-  return tags.size() > kMaxSymbols ? text + " …" : text;
-}
-std::string cut_symbols(const std::string& symbols) {
-  size_t spaces = 0;
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    if (symbols[i] == ' ' && ++spaces == kMaxSymbols) return symbols.substr(0, i) + " …";
-  }
-  return symbols;
-}
 
 /// "12.346 ±0.012"; of an error too small for three digits, its size.
 std::string format_log_z(const Ensemble& ensemble) {
@@ -70,19 +54,37 @@ std::string format_probability(const Ensemble& ensemble, size_t i) {
 
 }  // namespace
 
-std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
-                        const char* parameters, size_t top, bool with_steps, bool with_marginals) {
-  Json x = Json::array();
-  for (size_t at = 0; at < result.line->symbols.size();) {
-    const size_t end = std::min(result.line->symbols.find(' ', at), result.line->symbols.size());
-    if (end > at) x.push_back(result.line->symbols.substr(at, end - at));
+std::string join_tags(std::span<const int32_t> tags, const Alphabet& alphabet) {
+  std::string text;
+  for (size_t t = 0; t < std::min(tags.size(), kMaxSymbols); ++t)
+    text += (t == 0 ? "" : " ") + alphabet.name(tags[t]);
+  return tags.size() > kMaxSymbols ? text + " …" : text;
+}
+std::string cut_symbols(const std::string& symbols) {
+  size_t spaces = 0;
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i] == ' ' && ++spaces == kMaxSymbols) return symbols.substr(0, i) + " …";
+  }
+  return symbols;
+}
+
+Json words_json(const std::string& text) {
+  Json words = Json::array();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
+  return words;
+}
+
+std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
+                        const char* parameters, size_t top, bool with_steps, bool with_marginals) {
   const Json json{{"line", result.line->line},
-                  {"x", std::move(x)},
+                  {"x", words_json(result.line->symbols)},
                   {"error", result.error.empty() ? Json() : Json(result.error)},
                   {"parameters", parameters}};
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = dump(json);
   std::string record;
   if (!result.best.empty()) record = to_json(result.best, task, method, result.sequence);
   if (result.ensemble) record = to_json(*result.ensemble, task, top, with_steps, with_marginals);

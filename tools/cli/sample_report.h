@@ -6,6 +6,7 @@
 
 #include "runtime/files/examples_file.h"
 #include "runtime/search/search.h"
+#include "runtime/smc/ensemble_json.h"
 #include "runtime/smc/sample.h"
 #include "tools/cli/text.h"
 
@@ -19,6 +20,13 @@ struct SampleResult {
   std::vector<Best> best;
   std::string error;  ///< in words, with the step if there is one
 };
+
+/// What a table shows of tags and of symbols: the first of them.
+std::string join_tags(std::span<const int32_t> tags, const Alphabet& alphabet);
+std::string cut_symbols(const std::string& symbols);
+
+/// The words of a text, as a list.
+Json words_json(const std::string& text);
 
 /// One JSON object and a newline: the input, then the whole record, unless it failed; at most `top`
 /// sequences. `parameters` says where they are from: "file", "random" or "none". docs/output.md has

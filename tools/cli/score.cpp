@@ -81,8 +81,9 @@ class ExactLogZ {
 };
 
 int run_score(const ScoreOptions& options, const Bundle& bundle) {
-  const std::vector<Example> examples =
-      read_examples(options.input, bundle.model->task(), options.input_format.format());
+  FileFormat format = options.input_format.format();
+  format.may_be_ensembles = true;
+  const std::vector<Example> examples = read_examples(options.input, bundle.model->task(), format);
   const bool in_double = options.precision == "double";
   const Program program = compile(
       bundle,
@@ -114,15 +115,16 @@ int run_score(const ScoreOptions& options, const Bundle& bundle) {
 
 Action declare_score(CLI::App& app) {
   auto options = std::make_shared<ScoreOptions>();
-  app.add_option("--input", options->input,
-                 "Taggings, one a line: symbols, a tab, and as many tags; or in columns; - is "
-                 "standard input")
+  app.add_option(
+         "--input", options->input,
+         "Taggings, one a line: symbols, a tab, and as many tags; or in columns; or ensembles, "
+         "as scry sample --format jsonl writes them; - is standard input")
       ->type_name("FILE")
       ->required()
       ->check([](const std::string& path) {
         return path == "-" ? std::string() : CLI::ExistingPath(path);
       });
-  add_input_format(app, options->input_format);
+  add_input_format(app, options->input_format, "--input-format,--format", true);
   CLI::Option* seed = add_seed(app, options->seed, "Seed of fresh parameters");
   add_params(app, options->params)->excludes(seed);
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
