@@ -15,6 +15,7 @@ namespace {
 using Serves = bool (*)(const MethodRow&);
 
 bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
+bool retains(const MethodRow& row) { return row.retains; }
 bool is_variant(const MethodRow& row) { return has_variants(row.name); }
 bool is_limited(const MethodRow& row) {
   return row.make == nullptr || row.selects == Selects::kAll;
@@ -39,6 +40,7 @@ constexpr std::array kUses{
               }},
     OptionUse{"--rank-by", is_variant},
     OptionUse{"--temperature", kEnsembles},
+    OptionUse{"--given", retains},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top", kEnsembles},
     OptionUse{"--steps", kEnsembles},
@@ -126,6 +128,14 @@ void check_method_options(const CLI::App& app, const std::string& method) {
   }
   if (given("--alpha") && resample == "always")
     refuse("--alpha", "--resample always", "it is for --resample ess");
+  if (given("--given")) {
+    for (const char* option : {"--scheme", "--resample-at", "--draws", "--weights"}) {
+      if (given(option)) refuse(option, "--given", "what retains a tagging draws in its own way");
+    }
+    if (given("--runs"))
+      refuse("--runs", "--given", "chains are not pooled; give a line several times");
+    if (given("--constrain")) refuse("--constrain", "--given", "the tags are those to retain");
+  }
   if (given("--steps") && value_of(app, "--format") != "jsonl")
     refuse("--steps", "a table", "use --format jsonl");
   if (given("--steps") && given("--runs") && value_of(app, "--runs") != "1")

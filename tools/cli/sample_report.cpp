@@ -75,10 +75,15 @@ std::string result_json(const SampleResult& result, const Task& task, const std:
     if (end > at) x.push_back(result.line->symbols.substr(at, end - at));
     at = end + 1;
   }
-  const Json json{{"line", result.line->line},
-                  {"x", std::move(x)},
-                  {"error", result.error.empty() ? Json() : Json(result.error)},
-                  {"parameters", parameters}};
+  Json state = Json::array();
+  Json json{{"line", result.line->line},
+            {"x", std::move(x)},
+            {"error", result.error.empty() ? Json() : Json(result.error)},
+            {"parameters", parameters}};
+  if (result.state) {
+    for (int32_t tag : *result.state) state.push_back(task.y.name(tag));
+    json["state"] = std::move(state);
+  }
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   const std::string record = result.best ? to_json(*result.best, task, method, result.sequence)
                              : result.ensemble ? to_json(*result.ensemble, task, top, with_steps)
