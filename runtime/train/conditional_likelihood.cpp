@@ -26,6 +26,9 @@ constexpr std::array kTable{
                 "every tagging, exactly: for short sequences and few tags", false, 0},
 };
 
+/// M of what a development set is measured by, at least.
+constexpr int kLeastMeasured = 32;
+
 constexpr bool is_in_order() {
   for (size_t i = 0; i < kTable.size(); ++i) {
     if (static_cast<size_t>(kTable[i].contrast) != i) return false;
@@ -72,7 +75,7 @@ class Worker : public ObjectiveWorker {
       : is_exact_(options.contrast == Contrast::kEnumerate),
         sampler_(program, parameters, sampling_for(program, options), false,
                  row_of(options.contrast).retains),
-        brackets_(program, parameters, options.particles),
+        brackets_(program, parameters, std::max(options.particles, kLeastMeasured)),
         taggings_(program, parameters),
         batch_gradient_(program, parameters),
         forest_gradient_(program, parameters, batch_gradient_) {}

@@ -1,7 +1,5 @@
 #include "runtime/train/log_z_bracket.h"
 
-#include <algorithm>
-
 #include "runtime/kernels/philox.h"
 #include "runtime/train/training_error.h"
 
@@ -9,7 +7,7 @@ namespace scry {
 
 LogZBrackets::LogZBrackets(const Program& program, const Parameters& parameters, int particles)
     : options_{.method = default_method(program.has_proposal()), .error_bar = false},
-      particles_(std::max(particles, kLeastParticles)),
+      particles_(particles),
       interpreter_(program, parameters, options_) {}
 
 std::vector<std::optional<double>> LogZBrackets::estimate(std::span<const TrainExample> examples,

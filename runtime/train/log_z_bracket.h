@@ -24,8 +24,6 @@ struct LogZBracket {
 /// Bound to a program and parameters, with scratch memory: one per thread.
 class LogZBrackets {
  public:
-  static constexpr int kLeastParticles = 32;
-  /// M is at least kLeastParticles.
   LogZBrackets(const Program& program, const Parameters& parameters, int particles);
 
   /// Throws TrainingError if a score is NaN or +∞. The examples are in the order of falling length.
