@@ -41,9 +41,8 @@ enum class Purpose : uint32_t {
   kResample = 2,
   kExactDraw = 3,
   kShuffle = 4,
-  kPermute = 5,
-  kRetain = 6,
-  kSweep = 7
+  kRetain = 5,
+  kSweep = 6
 };
 
 /// Fills `out` with numbers in (0, 1). The m-th is a pure function of the other arguments and m.

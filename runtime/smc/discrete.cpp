@@ -164,11 +164,10 @@ void Discrete::find_order() {
 void Discrete::shuffle_order() {
   order_.resize(log_weights_.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
-  std::vector<double> uniforms(order_.size());
-  fill_uniform(options_.seed, Purpose::kPermute, static_cast<uint32_t>(sequence_),
-               static_cast<uint32_t>(step_), uniforms);
+  Random random(derive_seed(options_.seed, UINT32_MAX - 9), static_cast<uint32_t>(sequence_),
+                static_cast<uint32_t>(step_));
   for (size_t n = order_.size(); n-- > 1;) {
-    const auto other = static_cast<size_t>(uniforms[n] * static_cast<double>(n + 1));
+    const auto other = static_cast<size_t>(random.uniform() * static_cast<double>(n + 1));
     std::swap(order_[n], order_[other]);
   }
 }

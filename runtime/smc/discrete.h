@@ -22,9 +22,8 @@ namespace scry {
 /// offset that keeps the given tag would have the same tag chosen for every prefix.
 class Discrete : public Population {
  public:
-  /// What it holds of a candidate: g, C, A, and copies of A, its place in the order and what put it
-  /// there.
-  static constexpr double kCandidateBytes = 5 * sizeof(double) + sizeof(size_t);
+  /// What it holds of a candidate: g, C, A, and copies of A and its place in the order.
+  static constexpr double kCandidateBytes = 4 * sizeof(double) + sizeof(size_t);
 
   Discrete(const SampleOptions& options, const SampleInput& input, int64_t sequence);
   void begin(int step) override;

@@ -13,10 +13,8 @@ namespace scry {
 namespace {
 
 constexpr std::array kTable{
-    ContrastRow{Contrast::kAuto, "auto", "ranking if the model has a proposal, else discrete", true,
-                1},
-    ContrastRow{Contrast::kRanking, "ranking",
-                "y* among M draws of the proposal, which is learned along", true, 1},
+    ContrastRow{Contrast::kAuto, "auto", "ranking if there is a proposal, else discrete", true, 1},
+    ContrastRow{Contrast::kRanking, "ranking", "y* among M draws of q, never resampled", true, 1},
     ContrastRow{Contrast::kDiscrete, "discrete",
                 "a discrete set of M, at least 32, that retains y*", true, 32},
     ContrastRow{Contrast::kSmc, "smc", "M particles of conditional SMC that retains y*", true, 2},

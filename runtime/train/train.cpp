@@ -69,6 +69,11 @@ class Run {
         state_(begin_run(program, start, identity_, hooks)),
         workers_(options.threads) {
     state_.likelihood = likelihood_;
+    if (likelihood_ == Likelihood::kConditional && state_.history.empty() && hooks.note) {
+      const bool along = learns() && !goal.learns;
+      hooks.note(describe(conditional(), options.particles) +
+                 (along ? "; the proposal is learned along" : ""));
+    }
   }
 
   /// Whether φ is trained.
@@ -163,9 +168,7 @@ class Run {
     }
     const Likelihood chosen =
         choose_likelihood(program_, start, train_.examples, options_.likelihood, hooks_);
-    if (chosen == Likelihood::kConditional) {
-      if (hooks_.note) hooks_.note(describe(conditional(), options_.particles));
-    } else if (options_.contrast != Contrast::kAuto) {
+    if (chosen == Likelihood::kJoint && options_.contrast != Contrast::kAuto) {
       throw Error(
           fmt::format("--gradient {} has no use: the likelihood is joint, which samples nothing; "
                       "leave it out, or ask for --objective conditional",

@@ -432,7 +432,8 @@ TEST_CASE("sample --given retains the file's tags, sweep by sweep, and refuses w
     CAPTURE(one.err);
     CHECK(one.exit_code == 1);
     CHECK(one.out == again.out);
-    CHECK(one.err.find("in.txt:2: there are no tags, and --given needs them") != std::string::npos);
+    CHECK(one.err.find("in.txt:2: there is no tab between symbols and allowed tags") !=
+          std::string::npos);
     CHECK(one.err.find("in.txt:3: step 2: --given needs one tag here") != std::string::npos);
     const std::vector<json> objects = objects_of(one.out);
     REQUIRE(objects.size() == 3);
