@@ -36,7 +36,14 @@ constexpr uint64_t derive_seed(uint64_t seed, uint32_t n) {
 }
 
 /// What random numbers are drawn for; part of their key. 0 is left to Random.
-enum class Purpose : uint32_t { kPropose = 1, kResample = 2, kExactDraw = 3, kShuffle = 4 };
+enum class Purpose : uint32_t {
+  kPropose = 1,
+  kResample = 2,
+  kExactDraw = 3,
+  kShuffle = 4,
+  kRetain = 5,
+  kSweep = 6
+};
 
 /// Fills `out` with numbers in (0, 1). The m-th is a pure function of the other arguments and m.
 inline void fill_uniform(uint64_t seed, Purpose purpose, uint32_t sequence, uint32_t step,

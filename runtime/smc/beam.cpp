@@ -7,17 +7,17 @@
 
 namespace scry {
 
-Beam::Beam(const SampleOptions& options, int64_t sequence, int length)
+Beam::Beam(const SampleOptions& options, const SampleInput& input, int64_t sequence)
     : options_(options),
       keeps_all_(row_of(options.method).selects == Selects::kAll),
       weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
       sequence_(sequence),
-      length_(length) {
+      length_(static_cast<int>(input.x.size())) {
   constexpr int64_t kMostRows = std::numeric_limits<RowId>::max() - 1;
   width_ = static_cast<size_t>(keeps_all_ ? std::min(options.max_rows, kMostRows)
                                           : int64_t{options.particles});
   most_ = keeps_all_ ? width_ + 1 : 2 * width_;  // dropped as many at a time as are kept
-  steps_.reserve(static_cast<size_t>(length));
+  steps_.reserve(input.x.size());
 }
 
 void Beam::begin(int step) {

@@ -8,7 +8,7 @@ namespace scry {
 /// enumerate, all of positive weight, up to a limit.
 class Beam : public Population {
  public:
-  Beam(const SampleOptions& options, int64_t sequence, int length);
+  Beam(const SampleOptions& options, const SampleInput& input, int64_t sequence);
   void begin(int step) override;
   void propose(const CandidateTable& table) override;
   void select(std::vector<Child>& children) override;

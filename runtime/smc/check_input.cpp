@@ -28,6 +28,31 @@ void check_options(const SampleOptions& options) {
     throw Error(fmt::format("memory: {} bytes, but it cannot be below 0", options.memory));
 }
 
+namespace {
+void check_given(const Program& program, const SampleInput& input, int64_t sequence) {
+  const Alphabet& tags = program.task.y;
+  if (input.given.size() != input.x.size()) {
+    throw SamplingError(
+        Trouble::kBadInput, sequence, 0,
+        fmt::format("{} symbols, but {} given tags", without_end(input.x, program.task.x).size(),
+                    without_end(input.given, tags).size()));
+  }
+  const auto length = static_cast<int>(input.x.size());
+  for (int step = 1; step <= length; ++step) {
+    const int tag = input.given[static_cast<size_t>(step - 1)];
+    if (tag < 0 || tag >= tags.size()) {
+      throw SamplingError(
+          Trouble::kBadInput, sequence, step,
+          fmt::format("the given tag {} is outside the alphabet of {}", tag, tags.size()));
+    }
+    if (const auto fault = explain_early_end(tag, tags); fault && step < length)
+      throw SamplingError(Trouble::kBadInput, sequence, step, *fault);
+    if (!input.allowed.allows(step, tag))
+      throw SamplingError(Trouble::kForbidden, sequence, step, "the given tag is forbidden");
+  }
+}
+}  // namespace
+
 void check_input(const Program& program, const SampleInput& input, int64_t sequence) {
   if (input.x.size() > static_cast<size_t>(kMaxLength)) {
     throw SamplingError(
@@ -44,6 +69,7 @@ void check_input(const Program& program, const SampleInput& input, int64_t seque
                                     without_end(input.x, task.x).size(), program.num_tags(),
                                     allowed.length(), allowed.num_tags()));
   }
+  if (!input.given.empty()) check_given(program, input, sequence);
   for (int step = 1; step <= length; ++step) {
     const int symbol = input.x[static_cast<size_t>(step - 1)];
     if (symbol < 0 || symbol >= program.task.x.size()) {

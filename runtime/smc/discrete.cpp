@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace scry {
 
-Discrete::Discrete(const SampleOptions& options, int64_t sequence, int length)
-    : options_(options), sequence_(sequence), length_(length), row_log_weights_{0} {
-  steps_.reserve(static_cast<size_t>(length));
+Discrete::Discrete(const SampleOptions& options, const SampleInput& input, int64_t sequence)
+    : options_(options),
+      sequence_(sequence),
+      length_(static_cast<int>(input.x.size())),
+      given_(input.given),
+      row_log_weights_{0} {
+  steps_.reserve(input.x.size());
 }
 
 void Discrete::begin(int step) {
@@ -47,6 +52,7 @@ double Discrete::log_weight_without_ahead(size_t cell) const {
 void Discrete::select(std::vector<Child>& children) {
   const auto num_rows = static_cast<int64_t>(row_log_weights_.size());
   if (step_ == length_) log_z_ = log_sum_exp(log_weights_);
+  if (!given_.empty()) find_retained();
   reduce();
   // Those without a weight are in no comparison.
   double top = -INFINITY, total = 0, squares = 0;
@@ -81,9 +87,18 @@ void Discrete::select(std::vector<Child>& children) {
 size_t Discrete::count_places() const {
   const auto most = static_cast<size_t>(options_.particles);
   const bool holds_all = length_ * std::log(num_tags_) <= std::log(options_.particles);
-  if (options_.tolerance == 0 || num_seeing_ == 0 || step_ == length_ || holds_all) return most;
+  if (options_.tolerance == 0 || !given_.empty() || num_seeing_ == 0 || step_ == length_ ||
+      holds_all)
+    return most;
   const size_t enough = count_heavier(log_weights_, options_.tolerance / options_.particles);
   return std::min(most, num_blind_ > 0 ? std::max<size_t>(enough, 2) : enough);
+}
+
+void Discrete::find_retained() {
+  retained_ = retained_row_ * static_cast<size_t>(num_tags_) +
+              static_cast<size_t>(given_[static_cast<size_t>(step_) - 1]);
+  if (!(log_weight_without_ahead(retained_) > -INFINITY))
+    throw SamplingError(Trouble::kImpossible, sequence_, step_, "the given tag has probability 0");
 }
 
 /// Fills kept_ and kept_log_weights_: by A, and where that is −∞ by a.
@@ -96,19 +111,36 @@ void Discrete::reduce() {
                static_cast<uint32_t>(step_), offsets);
   const bool is_reduced = num_seeing_ + num_blind_ > most;
   is_exact_ = is_exact_ && !is_reduced;
-  if (is_reduced) find_order();
+  const bool retains = !given_.empty();
+  if (is_reduced) retains ? shuffle_order() : find_order();
+  const bool is_blind = retains && log_weights_[retained_] == -INFINITY;
   const size_t least_blind = most > num_seeing_ ? most - num_seeing_ : most > 1 ? 1 : 0;
   const size_t blind = std::min(num_blind_, least_blind);
-  reducer_.reduce(log_weights_, most - blind, offsets[0], order_, kept_, kept_log_weights_);
-  if (blind == 0) return;
+  reducer_.reduce(log_weights_, most - blind, offsets[0], order_, kept_, kept_log_weights_,
+                  is_blind ? Reducer::kNone : retained_);
+  if (is_blind && blind == 0) {
+    throw SamplingError(Trouble::kImpossible, sequence_, step_,
+                        "the lookahead rules the given tag out, and a single particle has no place "
+                        "for it; use more");
+  }
+  if (blind > 0) reduce_blind(blind, offsets[1]);
+  if (retains) {
+    retained_row_ = static_cast<size_t>(std::lower_bound(kept_.begin(), kept_.end(), retained_) -
+                                        kept_.begin());
+  }
+}
 
+/// Likewise of those whose A is −∞, merged with what was kept.
+void Discrete::reduce_blind(size_t num_kept, double offset) {
   std::vector<double> blind_log_weights(log_weights_.size(), -INFINITY);
   for (size_t cell = 0; cell < log_weights_.size(); ++cell) {
     if (log_weights_[cell] == -INFINITY) blind_log_weights[cell] = log_weight_without_ahead(cell);
   }
   std::vector<size_t> cells;
   std::vector<double> log_weights;
-  reducer_.reduce(blind_log_weights, blind, offsets[1], order_, cells, log_weights);
+  const bool is_retained = retained_ != Reducer::kNone && log_weights_[retained_] == -INFINITY;
+  reducer_.reduce(blind_log_weights, num_kept, offset, order_, cells, log_weights,
+                  is_retained ? retained_ : Reducer::kNone);
   std::vector<size_t> merged(kept_.size() + cells.size());
   std::merge(kept_.begin(), kept_.end(), cells.begin(), cells.end(), merged.begin());
   std::vector<double> merged_log_weights;
@@ -140,6 +172,18 @@ void Discrete::find_order() {
   }
 }
 
+/// A random order, by Fisher & Yates.
+void Discrete::shuffle_order() {
+  order_.resize(log_weights_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  Random random(derive_seed(options_.seed, UINT32_MAX - 9), static_cast<uint32_t>(sequence_),
+                static_cast<uint32_t>(step_));
+  for (size_t n = order_.size(); n-- > 1;) {
+    const auto other = static_cast<size_t>(random.uniform() * static_cast<double>(n + 1));
+    std::swap(order_[n], order_[other]);
+  }
+}
+
 void Discrete::weigh_rows(const Forest&, std::span<const RowId>, std::vector<int32_t>& counts,
                           std::vector<double>& log_weights) const {
   counts.clear();
@@ -163,7 +207,9 @@ Ensemble Discrete::finish(const Forest& forest, std::span<const RowId> final_row
     result.certainty = Certainty::kExact;
     result.log_z_error = 0;
   } else {
-    result.caution = "a discrete set tells no error by itself: use several runs (--runs)";
+    result.caution = given_.empty()
+                         ? "a discrete set tells no error by itself: use several runs (--runs)"
+                         : kRetainedCaution;
   }
   result.sort();
   return result;

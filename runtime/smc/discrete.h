@@ -19,12 +19,17 @@ namespace scry {
 /// and a > −∞ fill the places that the others leave, and get one of the M in any case (M > 1),
 /// where they are reduced by exp a. An exact lookahead loses nothing by it but that place: they
 /// come to nothing by themselves.
+///
+/// A given tagging is retained as Whiteley, Andrieu & Doucet (2010) have it: each reduction is
+/// drawn given that it keeps the tagging's prefix, whose weight becomes what it would have become.
+/// Then children are swept in a random order: in that of their tags, near-equal weights and the one
+/// offset that keeps the given tag would have the same tag chosen for every prefix.
 class Discrete : public Population {
  public:
   /// What it holds of a candidate: g, C, A, and copies of A and its place in the order.
   static constexpr double kCandidateBytes = 4 * sizeof(double) + sizeof(size_t);
 
-  Discrete(const SampleOptions& options, int64_t sequence, int length);
+  Discrete(const SampleOptions& options, const SampleInput& input, int64_t sequence);
   void begin(int step) override;
   void propose(const CandidateTable& table) override;
   void select(std::vector<Child>& children) override;
@@ -35,12 +40,16 @@ class Discrete : public Population {
  private:
   double log_weight_without_ahead(size_t cell) const;
   size_t count_places() const;
+  void find_retained();
   void reduce();
+  void reduce_blind(size_t num_kept, double offset);
   void find_order();
+  void shuffle_order();
 
   SampleOptions options_;
   int64_t sequence_;
   int length_;
+  std::span<const int> given_;  // the tagging to retain; may be empty
   int step_ = 0;
   double log_z_ = 0;
   bool is_exact_ = true;  // nothing was left out so far
@@ -52,7 +61,8 @@ class Discrete : public Population {
   std::vector<double> scores_, compats_, log_weights_;  // g; C; A, or -∞
   size_t num_seeing_ = 0, num_blind_ = 0;               // A > -∞; only a > -∞
 
-  std::vector<size_t> kept_;  // cells
+  size_t retained_row_ = 0, retained_ = Reducer::kNone;  // the given tagging's; its cell
+  std::vector<size_t> kept_;                             // cells
   std::vector<double> kept_log_weights_;
 
   Reducer reducer_;

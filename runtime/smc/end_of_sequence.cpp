@@ -29,6 +29,7 @@ std::optional<std::string> explain_early_end(int id, const Alphabet& alphabet) {
 EndedInputs::EndedInputs(const Task& task, std::span<const SampleInput> inputs) : inputs_(inputs) {
   if (!task.has_eos()) return;
   symbols_.reserve(inputs.size());
+  given_.reserve(inputs.size());
   copies_.reserve(inputs.size());
   for (const SampleInput& input : inputs) {
     symbols_.push_back(with_end(input.x, task.x));
@@ -36,6 +37,7 @@ EndedInputs::EndedInputs(const Task& task, std::span<const SampleInput> inputs) 
     const bool lacks_end = copy.allowed.length() + 1 == static_cast<int>(copy.x.size());
     if (!copy.allowed.empty() && lacks_end && copy.allowed.num_tags() == task.y.size())
       copy.allowed.append_only(*task.y.eos());
+    if (!input.given.empty()) copy.given = given_.emplace_back(with_end(input.given, task.y));
   }
   inputs_ = copies_;
 }

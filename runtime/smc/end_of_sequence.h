@@ -20,7 +20,7 @@ std::vector<int> with_end(std::span<const int> ids, const Alphabet& alphabet);
 std::optional<std::string> explain_early_end(int id, const Alphabet& alphabet);
 
 /// Inputs as a model sees them: the given ones, or copies with EOS where the task has it.
-/// Constraints of inputs without EOS get a position for it.
+/// Constraints and given taggings of inputs without EOS get a position for it.
 class EndedInputs {
  public:
   EndedInputs(const Task& task, std::span<const SampleInput> inputs);
@@ -30,7 +30,7 @@ class EndedInputs {
   const SampleInput& front() const { return inputs_.front(); }
 
  private:
-  std::vector<std::vector<int>> symbols_;
+  std::vector<std::vector<int>> symbols_, given_;
   std::vector<SampleInput> copies_;
   std::span<const SampleInput> inputs_;
 };

@@ -47,7 +47,10 @@ Interpreter::Interpreter(const Program& program, const Parameters& parameters,
       forest_(0),
       states_(program, program.state),
       next_(program, program.state),
-      cells_(program) {
+      cells_(program),
+      future_states_(program, program.state),
+      next_futures_(program, program.state),
+      future_scores_(program.precision, 0) {
   for (int w = 0; w < (workers == nullptr ? 1 : workers->size()); ++w)
     steppers_.emplace_back(program, parameters);
 }
@@ -62,7 +65,8 @@ void Interpreter::release() {
   members_ = std::vector<Member>();
   batch_ = Batch(program_);
   forest_ = Forest(0);
-  for (StateRows* rows : {&states_, &next_}) *rows = StateRows(program_, program_.state);
+  for (StateRows* rows : {&states_, &next_, &future_states_, &next_futures_})
+    *rows = StateRows(program_, program_.state);
   cells_ = Cells(program_);
   children_ = std::vector<Child>();
 }
@@ -86,9 +90,8 @@ void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
   std::vector<std::span<const int>> inputs;
   for (const Job& job : jobs) {
     inputs.push_back(job.input->x);
-    const auto length = static_cast<int>(job.input->x.size());
     members_.push_back(
-        {job, row_of(options_.method).make(options_, job.sequence, length), 1, false});
+        {job, row_of(options_.method).make(options_, *job.input, job.sequence), 1, false});
   }
   encoder_.run(inputs, looks_ahead_, batch_);
   forest_ = Forest(batch_.num_sequences());
@@ -228,9 +231,10 @@ void Interpreter::run_member(int index, int step, Part rows) {
 /// Fills children_ with those that the member keeps.
 void Interpreter::choose(Member& member, int index, int step, Part rows) {
   member.population->begin(step);
-  do {
-    show(member, index, step, rows);
-  } while (member.population->looks_again());
+  show(member, index, step, rows);
+  if (member.population->wants_futures())
+    member.population->set_futures(score_futures(member, index, step, rows));
+  while (member.population->looks_again()) show(member, index, step, rows);
   member.population->select(children_);
   if (children_.empty()) {
     throw SamplingError(Trouble::kNoMass, member.job.sequence, step,
@@ -242,6 +246,40 @@ void Interpreter::choose(Member& member, int index, int step, Part rows) {
                         "there are more prefixes than the 2147483647 that can be numbered; use "
                         "fewer particles or smaller batches");
   }
+}
+
+/// G of the given tagging's tags from this step on, after each of the member's rows: all rows
+/// together, a step at a time.
+std::span<const double> Interpreter::score_futures(const Member& member, int index, int step,
+                                                   Part rows) {
+  const int64_t num_rows = rows.size();
+  const int length = batch_.length(index);
+  futures_.assign(static_cast<size_t>(num_rows), 0.0);
+  future_states_.resize(num_rows);
+  future_states_.copy_rows(0, states_, rows.begin, num_rows);
+  for (int at = step; at <= length; ++at) {
+    const std::vector<int32_t> positions(futures_.size(), batch_.position(at, index));
+    const std::vector<int32_t> tags(futures_.size(),
+                                    member.job.input->given[static_cast<size_t>(at) - 1]);
+    const PrefixRows prefixes{future_states_, positions};
+    steppers_[0].score_tag(batch_, prefixes, tags, future_scores_);
+    for (int64_t row = 0; row < num_rows; ++row) {
+      const double score = future_scores_.get(row);
+      if (!is_score(score)) {
+        throw_not_a_number(program_, member.job.sequence, at, "the model's score", tags.front(),
+                           score);
+      }
+      futures_[static_cast<size_t>(row)] += score;
+    }
+    if (at == length) break;
+    next_futures_.resize(num_rows);
+    share_out(num_rows, steppers_[0].advance_chunk(),
+              [&](Stepper& stepper, int64_t first, int64_t count) {
+                stepper.advance(batch_, prefixes, tags, first, count, next_futures_);
+              });
+    std::swap(future_states_, next_futures_);
+  }
+  return futures_;
 }
 
 /// Shows a member the candidates of all of its rows: of the part at hand, if that holds them.

@@ -61,6 +61,7 @@ class Interpreter {
   void run_member(int index, int step, Part rows);
   void show(Member& member, int index, int step, Part rows);
   void choose(Member& member, int index, int step, Part rows);
+  std::span<const double> score_futures(const Member& member, int index, int step, Part rows);
   void find_positions(int step, RowId begin, RowId end);
   void record_level();
   void record_cells(Part part, int64_t num_ahead);
@@ -100,6 +101,11 @@ class Interpreter {
   std::vector<double> scores_, compats_, row_scores_, row_compats_;
   CandidateTable table_;
   std::vector<Child> children_;  // of the member at hand
+
+  // Of the member at hand: what the given tagging's tags would come to after its rows.
+  StateRows future_states_, next_futures_;
+  RealBuffer future_scores_;
+  std::vector<double> futures_;
 
   std::vector<int64_t> parent_rows_;  // of the next level's rows that go on
   std::vector<RowId> final_rows_;

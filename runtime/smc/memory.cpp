@@ -134,6 +134,7 @@ double sampling_bytes(const Program& program, const SampleInput& input,
   return length * position_bytes(program, options) + placed_bytes(program, length, options) +
          all * (kForestRowBytes + (draws(options) ? kGenealogyRowBytes : 0)) +
          2 * most * state +  // of a level and of the next
+         (draws(options) && !input.given.empty() ? 2 * most * state : 0) +  // of what follows them
          kParticleBytes * held + candidates +
          2 * ensemble_bytes(program, input, options) +  // they are put into order
          candidate_bytes(program, options, keeps_next_states(program, options)) +

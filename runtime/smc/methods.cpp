@@ -11,8 +11,9 @@ namespace scry {
 namespace {
 
 template <class P>
-std::unique_ptr<Population> make(const SampleOptions& options, int64_t sequence, int length) {
-  return std::make_unique<P>(options, sequence, length);
+std::unique_ptr<Population> make(const SampleOptions& options, const SampleInput& input,
+                                 int64_t sequence) {
+  return std::make_unique<P>(options, input, sequence);
 }
 
 constexpr std::array kTable{
@@ -35,6 +36,7 @@ constexpr std::array kTable{
               .trigger = Trigger::kEss,
               .log_z = LogZ::kEstimate,
               .is_random = true,
+              .retains = true,
               .make = make<Particles>},
     MethodRow{.method = Method::kSmooth,
               .name = "smooth",
@@ -45,6 +47,7 @@ constexpr std::array kTable{
               .trigger = Trigger::kEss,
               .log_z = LogZ::kEstimate,
               .is_random = true,
+              .retains = true,
               .make = make<Particles>},
     MethodRow{.method = Method::kDiscrete,
               .name = "discrete",
@@ -56,6 +59,7 @@ constexpr std::array kTable{
               .log_z = LogZ::kEstimate,
               .is_random = true,
               .held_per_candidate = Discrete::kCandidateBytes,
+              .retains = true,
               .make = make<Discrete>},
     MethodRow{.method = Method::kDiscreteAhead,
               .name = "discrete",
@@ -67,6 +71,7 @@ constexpr std::array kTable{
               .log_z = LogZ::kEstimate,
               .is_random = true,
               .held_per_candidate = Discrete::kCandidateBytes,
+              .retains = true,
               .make = make<Discrete>},
     MethodRow{.method = Method::kBeam,
               .name = "beam",

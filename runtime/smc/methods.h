@@ -14,6 +14,7 @@ namespace scry {
 
 class Population;
 struct SampleOptions;
+struct SampleInput;
 
 enum class Method : uint8_t {
   kImportance,     ///< proposes by g + C (by g without a lookahead), weighs prefixes by G_t
@@ -105,8 +106,10 @@ struct MethodRow {
   bool keeps_to_memory = true;    ///< whether it minds a bound on memory
   double held_per_prefix = 1;     ///< candidates that the population holds for each that it keeps
   double held_per_candidate = 0;  ///< bytes that it holds for each that it sees
-  /// For the sequence with this number and length. Null: no population of the interpreter does it.
-  std::unique_ptr<Population> (*make)(const SampleOptions&, int64_t sequence, int length) = nullptr;
+  bool retains = false;           ///< whether it can retain a given tagging
+  /// For the input with this number. Null: no population of the interpreter does it.
+  std::unique_ptr<Population> (*make)(const SampleOptions&, const SampleInput&,
+                                      int64_t sequence) = nullptr;
 
   /// Whether it uses C and s̄ (eq:c) where there are any.
   constexpr bool looks_ahead() const {

@@ -11,6 +11,15 @@
 namespace scry {
 namespace {
 
+/// Where a tagging is retained, the other particles must be drawn independently of it.
+SampleOptions options_for(SampleOptions options, const SampleInput& input) {
+  if (input.given.empty()) return options;
+  options.resampling = Resampling::kMultinomial;
+  options.resample_at = ResampleAt::kBefore;
+  options.error_bar = false;
+  return options;
+}
+
 bool resamples_before(const SampleOptions& options) {
   return options.trigger != Trigger::kNever && options.resample_at == ResampleAt::kBefore &&
          row_of(options.method).weighs_before_draw();
@@ -33,13 +42,14 @@ void find_firsts(std::span<const int32_t> counts, std::vector<int32_t>& firsts) 
 
 }  // namespace
 
-Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
-    : options_(options),
+Particles::Particles(const SampleOptions& options, const SampleInput& input, int64_t sequence)
+    : options_(options_for(options, input)),
       sequence_(sequence),
-      length_(length),
+      length_(static_cast<int>(input.x.size())),
+      given_(input.given),
       proposes_ahead_(row_of(options.method).proposes == Proposes::kLookahead),
       weighs_ahead_(row_of(options.method).weighs == Weighs::kLookahead),
-      resamples_before_(resamples_before(options)),
+      resamples_before_(resamples_before(options_)),
       draws_by_arithmetic_(options.draws == Draws::kArithmetic),
       rows_(static_cast<size_t>(options.particles), 0),
       places_(rows_.size()),
@@ -47,7 +57,7 @@ Particles::Particles(const SampleOptions& options, int64_t sequence, int length)
       row_log_weights_{0},
       row_shares_{1},
       row_counts_{options.particles} {
-  steps_.reserve(static_cast<size_t>(length));
+  steps_.reserve(input.x.size());
   if (!draws_by_arithmetic_) return;
   double offset = 0;
   fill_uniform(options.seed, Purpose::kPropose, static_cast<uint32_t>(sequence), 0, {&offset, 1});
@@ -62,6 +72,8 @@ void Particles::begin(int step) {
   fill_uniform(options_.seed, Purpose::kPropose, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step), uniforms_);
   row_log_changes_.assign(row_counts_.size(), -INFINITY);
+  row_futures_.clear();
+  if (!given_.empty()) row_compats_.assign(row_counts_.size(), 0.0);
   is_decided_ = !resamples_before_;
   gather_by_row();
 }
@@ -87,8 +99,8 @@ void Particles::gather_by_row() {
 /// its row to a place; and works out each child's weight (eq:sis).
 void Particles::propose(const CandidateTable& table) {
   constexpr int kFewTags = 64;
-  const bool weighs_first =
-      !is_decided_ && table.num_tags <= kFewTags && table.num_rows() == row_counts_.size();
+  const bool weighs_first = !is_decided_ && given_.empty() && table.num_tags <= kFewTags &&
+                            table.num_rows() == row_counts_.size();
   wheels_.resize(std::max(wheels_.size(), weighs_first ? table.num_rows() : 1));
   if (weighs_first) {
     for (size_t i = 0; i < table.num_rows(); ++i)
@@ -101,6 +113,8 @@ void Particles::propose(const CandidateTable& table) {
     const auto num_here = static_cast<size_t>(row_counts_[row]);
     const auto particles = std::span(by_row_).subspan(num_seen_, num_here);
     num_seen_ += num_here;
+    if (!given_.empty()) row_compats_[row] = table.scale * table.row_compats[i];
+    if (!given_.empty() && rows_[kRetained] == static_cast<int32_t>(row)) check_retained(table, i);
     if (num_here == 0) continue;  // not copied
     TagWheel& wheel = wheels_[weighs_first ? i : 0];
     if (!weighs_first)
@@ -131,6 +145,19 @@ double Particles::log_change(const CandidateTable& table, size_t i, double log_t
                                                 : log_total;
 }
 
+/// That the retained particle can go on from here, row i of the table.
+void Particles::check_retained(const CandidateTable& table, size_t i) const {
+  const auto tag = static_cast<size_t>(given_[static_cast<size_t>(step_) - 1]);
+  const size_t cell = i * static_cast<size_t>(table.num_tags) + tag;
+  if (!(table.scores[cell] > -INFINITY))
+    throw SamplingError(Trouble::kImpossible, sequence_, step_, "the given tag has probability 0");
+  if (proposes_ahead_ && !(table.compat(cell) > -INFINITY)) {
+    throw SamplingError(Trouble::kImpossible, sequence_, step_,
+                        "the lookahead rules the given tag out, so that it cannot be drawn; use "
+                        "filter or discrete");
+  }
+}
+
 /// Fills reached_ with the different tags that these particles of one row go on with, in their
 /// order, and makes a place for each.
 ///
@@ -146,7 +173,9 @@ void Particles::draw_tags(const TagWheel& wheel, std::span<const int32_t> partic
   for (int32_t m : particles) {
     const auto particle = static_cast<size_t>(m);
     int32_t tag = 0;
-    if (by_arithmetic) {
+    if (particle == kRetained && !given_.empty()) {
+      tag = given_[static_cast<size_t>(step_) - 1];
+    } else if (by_arithmetic) {
       const TagWheel::Hit hit = wheel.hit(points_[particle]);
       tag = hit.tag;
       points_[particle] = hit.within;
@@ -197,19 +226,57 @@ bool Particles::should_resample(double ess) const {
 
 bool Particles::looks_again() { return !is_decided_ && resample_rows(); }
 
+bool Particles::wants_futures() {
+  return !given_.empty() && !is_decided_ && step_ > 1 && should_resample(weigh_all_rows());
+}
+
+void Particles::set_futures(std::span<const double> scores) {
+  row_futures_.assign(scores.begin(), scores.end());
+}
+
+/// The effective sample size of the rows' particles, their changes of weight included.
+double Particles::weigh_all_rows() {
+  std::vector<double> log_weights = row_log_weights_;
+  for (size_t row = 0; row < log_weights.size(); ++row) log_weights[row] += row_log_changes_[row];
+  return weigh(log_weights, row_counts_);
+}
+
 /// All rows' changes of weight are known: resamples if that is due, for all particles to draw after
 /// it. Whether it is asked before anything was drawn, or after, it finds the same.
 bool Particles::resample_rows() {
   is_decided_ = true;
-  std::vector<double> log_weights = row_log_weights_;
-  for (size_t row = 0; row < log_weights.size(); ++row) log_weights[row] += row_log_changes_[row];
-  record_.ess = weigh(log_weights, row_counts_);
+  record_.ess = weigh_all_rows();
   if (step_ == 1 || !should_resample(record_.ess)) return false;  // all are on one row; or good
-  const std::vector<int32_t> counts_before = row_counts_;
+  const std::vector<int32_t> counts_before = row_counts_, rows_before = rows_;
   resample_now(weights_, rows_, row_counts_);
+  if (!given_.empty()) retain(rows_before);
   if (options_.error_bar) note_rows(counts_before, weights_);
   gather_by_row();
   return true;
+}
+
+/// The retained particle's ancestor: particle m with probability ∝ w_{t-1} exp(G of the given tags
+/// to come - C_{t-1}), that is γ_T / γ_{t-1} of its prefix with them, where γ_{t-1} is what w_{t-1}
+/// is relative to. (The change of weight by L, which comes before the draw, cancels.)
+void Particles::retain(std::span<const int32_t> rows_before) {
+  std::vector<double> log_weights(rows_before.size(), -INFINITY);
+  double top = -INFINITY;
+  for (size_t m = 0; m < rows_before.size(); ++m) {
+    if (rows_before[m] < 0) continue;
+    const auto row = static_cast<size_t>(rows_before[m]);
+    log_weights[m] = row_log_weights_[row] + row_futures_[row] / options_.temperature -
+                     (weighs_ahead_ ? row_compats_[row] : 0);
+    top = std::max(top, log_weights[m]);
+  }
+  for (double& w : log_weights) w = std::exp(w - top);
+  double uniform = 0;
+  fill_uniform(options_.seed, Purpose::kRetain, static_cast<uint32_t>(sequence_),
+               static_cast<uint32_t>(step_), {&uniform, 1});
+  int32_t& ancestor = record_.ancestors[kRetained];
+  resample(Resampling::kMultinomial, log_weights, {&uniform, 1}, {&ancestor, 1});
+  --row_counts_[static_cast<size_t>(rows_[kRetained])];
+  rows_[kRetained] = rows_before[static_cast<size_t>(ancestor)];
+  ++row_counts_[static_cast<size_t>(rows_[kRetained])];
 }
 
 void Particles::select(std::vector<Child>& children) {
@@ -344,6 +411,7 @@ Ensemble Particles::finish(const Forest& forest, std::span<const RowId> final_ro
     result.log_z_error = bar.error;
     result.caution = std::move(bar.caution);
   }
+  if (!given_.empty()) result.caution = kRetainedCaution;
   result.sort();
   return result;
 }

@@ -13,11 +13,21 @@ namespace scry {
 /// otherwise. Weights are known when all rows were seen. Until then particles draw as if nothing
 /// was resampled, and again, with the candidates shown again, if it must be; but if one table has
 /// all rows and few tags, these are weighed first, so that nothing is drawn in vain.
+///
+/// A given tagging is retained by conditional SMC with ancestor sampling (Lindsten, Jordan & Schön
+/// 2014): the first particle always goes on by the given tags. Where the others are resampled,
+/// which is then multinomially and before the draw, it stays, but on a prefix that is drawn anew:
+/// of each particle's, by its weight times what the given tags would come to after it. So the
+/// tagging is left bit by bit, and p(y | x) is what draws from the final particles have, if the
+/// given tagging was one. Which steps resample is a function of the particles there, and changes
+/// nothing of it.
 class Particles : public Population {
  public:
-  Particles(const SampleOptions& options, int64_t sequence, int length);
+  Particles(const SampleOptions& options, const SampleInput& input, int64_t sequence);
   void begin(int step) override;
   void propose(const CandidateTable& table) override;
+  bool wants_futures() override;
+  void set_futures(std::span<const double> scores) override;
   bool looks_again() override;
   void select(std::vector<Child>& children) override;
   void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
@@ -30,7 +40,10 @@ class Particles : public Population {
   double log_change(const CandidateTable& table, size_t i, double log_total) const;
   double weigh(std::span<const double> log_weights, std::span<const int32_t> counts);
   bool should_resample(double ess) const;
+  double weigh_all_rows();
   bool resample_rows();
+  void retain(std::span<const int32_t> rows_before);
+  void check_retained(const CandidateTable& table, size_t i) const;
   void resample_now(std::span<const double> weights, std::vector<int32_t>& places,
                     std::vector<int32_t>& counts);
   void note_rows(std::span<const int32_t> counts_before, std::span<const double> weights);
@@ -39,9 +52,12 @@ class Particles : public Population {
   ErrorBar error_bar(std::span<const StepRecord> steps) const;
   double num_particles() const { return static_cast<double>(options_.particles); }
 
+  static constexpr size_t kRetained = 0;  // the particle that is on the given tagging
+
   SampleOptions options_;
   int64_t sequence_;
   int length_;
+  std::span<const int> given_;  // the tagging to retain; may be empty
   bool proposes_ahead_, weighs_ahead_, resamples_before_, draws_by_arithmetic_;
 
   int step_ = 0;
@@ -59,6 +75,8 @@ class Particles : public Population {
   std::vector<double> row_log_weights_;  // of each particle there, since the last resampling
   std::vector<double> row_log_changes_;  // of it by this step, where that depends on no tag
   std::vector<double> row_shares_;       // arithmetic draws: q of the row's whole prefix
+  std::vector<double> row_compats_;      // C_{t-1}, if something is retained
+  std::vector<double> row_futures_;      // G of the given tags to come, if resampling is due
   std::vector<int32_t> row_counts_;
   std::vector<int32_t> by_row_;  // the living particles, those of one row together
   size_t num_seen_ = 0;          // of by_row_: of the rows whose candidates were seen

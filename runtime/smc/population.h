@@ -42,7 +42,11 @@ class Population {
   virtual void begin(int step) = 0;
   /// The candidates of the next rows.
   virtual void propose(const CandidateTable& table) = 0;
-  /// After all rows: whether it must be shown them again, all from the first.
+  /// After all rows: whether it wants to know, for each of them, the score of the given tagging's
+  /// tags from this step on, if they followed it. Then it is told by `set_futures`.
+  virtual bool wants_futures() { return false; }
+  virtual void set_futures(std::span<const double> /*scores*/) {}
+  /// After that: whether it must be shown them again, all from the first.
   virtual bool looks_again() { return false; }
   /// After that: the children that become the rows of the next level, in the order of their parents
   /// and then of their tags. None: nothing of positive weight is left.
@@ -55,6 +59,10 @@ class Population {
   /// Likewise after the last step, all that there is to tell.
   virtual Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) = 0;
 };
+
+/// Of log Ẑ where a tagging is retained.
+inline constexpr const char* kRetainedCaution =
+    "a given tagging was retained: log Z is estimated as if it had been found";
 
 /// Fills length, tags and log_scores with the prefixes of these rows.
 void fill_sequences(const Forest& forest, std::span<const RowId> rows, int length,

@@ -46,7 +46,7 @@ size_t count_heavier(std::span<const double> log_weights, double share) {
 
 void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, double offset,
                      std::span<const size_t> order, std::vector<size_t>& kept,
-                     std::vector<double>& kept_log_weights) {
+                     std::vector<double>& kept_log_weights, size_t retained) {
   scratch_.clear();
   std::copy_if(log_weights.begin(), log_weights.end(), std::back_inserter(scratch_),
                [](double w) { return w > -INFINITY; });
@@ -65,19 +65,35 @@ void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, doubl
   // told apart by their order.
   const double least_heavy =
       threshold.num_heavy == 0 ? INFINITY : scratch_[threshold.num_heavy - 1];
+  const auto at = [&](size_t n) { return order.empty() ? n : order[n]; };
+  if (retained != kNone && log_weights[retained] < least_heavy) {
+    // A point of the retained one's stretch; the others lie whole numbers from it.
+    double before = 0;
+    for (size_t n = 0; at(n) != retained; ++n) {
+      const double w = log_weights[at(n)];
+      if (w > -INFINITY && w < least_heavy) before += std::exp(w - threshold.log_kappa);
+    }
+    const double point = before + offset * std::exp(log_weights[retained] - threshold.log_kappa);
+    offset = point - std::floor(point);
+  }
   // The numbers of the light that are chosen lie one apart: (offset + j) κ for j = 0, 1, ….
-  size_t num_left = num_kept - threshold.num_heavy, spare = SIZE_MAX;
+  size_t num_left = num_kept - threshold.num_heavy, spare = SIZE_MAX, last_light = SIZE_MAX;
   double swept = 0, target = offset;
   for (size_t n = 0; n < log_weights.size(); ++n) {
-    const size_t i = order.empty() ? n : order[n];
+    const size_t i = at(n);
     if (!(log_weights[i] > -INFINITY)) continue;
     if (log_weights[i] >= least_heavy) {
       kept.push_back(i);
       continue;
     }
-    if (num_left == 0) continue;
+    if (num_left == 0) {
+      // Rounding may have given its place to its neighbour.
+      if (i == retained) kept[last_light] = i;
+      continue;
+    }
     swept += std::exp(log_weights[i] - threshold.log_kappa);
-    if (swept > target) {
+    if (swept > target || i == retained) {
+      last_light = kept.size();
       kept.push_back(i);
       target += 1;
       --num_left;

@@ -1,6 +1,7 @@
 // From many weights to few, without bias: the optimal resampling of Fearnhead & Clifford (2003).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -28,11 +29,16 @@ size_t count_heavier(std::span<const double> log_weights, double share);
 ///
 /// The light ones are chosen by a systematic sweep with this offset, 0 < offset < 1, in the order
 /// `order`, a permutation of all indices; empty: as they are.
+///
+/// One of them, above -∞, may be `retained`: the choice is then drawn as it is given that this one
+/// is among the chosen. Its offset is uniform over those that choose it, which has to be asked for
+/// by an offset that is uniform over (0, 1).
 class Reducer {
  public:
+  static constexpr size_t kNone = SIZE_MAX;
   void reduce(std::span<const double> log_weights, size_t num_kept, double offset,
               std::span<const size_t> order, std::vector<size_t>& kept,
-              std::vector<double>& kept_log_weights);
+              std::vector<double>& kept_log_weights, size_t retained = kNone);
 
  private:
   std::vector<double> scratch_;

@@ -44,13 +44,20 @@ struct SampleOptions {
 
 /// What is sampled for: x, which must outlive it, and perhaps constraints. Where one is asked for,
 /// `x` alone or `{x, allowed}` will do.
+///
+/// With a tagging `given`, which must outlive it too, that one is retained: the run is drawn as if
+/// it had found it (conditional SMC). A tagging drawn from p(y | x) and then retained is followed
+/// by ensembles, a draw of which is again one of p(y | x), for every M (Andrieu, Doucet &
+/// Holenstein 2010): chain.h makes chains of this.
 struct SampleInput {
   SampleInput() = default;
   template <std::convertible_to<std::span<const int>> X>
-  SampleInput(const X& x, TagSets allowed = {}) : x(x), allowed(std::move(allowed)) {}
+  SampleInput(const X& x, TagSets allowed = {}, std::span<const int> given = {})
+      : x(x), allowed(std::move(allowed)), given(given) {}
 
   std::span<const int> x;
   TagSets allowed;
+  std::span<const int> given;  ///< one tag for each symbol; empty: nothing is retained
 };
 
 /// What became of one input.

@@ -26,6 +26,16 @@ void check_method(const Program& program, const SampleOptions& options) {
         "the model has no proposal to look ahead with; use filter, discrete or beam by score");
 }
 
+/// That a given tagging can be retained.
+void check_retains(const SampleOptions& options) {
+  const MethodRow& method = row_of(options.method);
+  if (!method.retains)
+    throw Error(fmt::format("{} cannot retain a given tagging; use filter, smooth or discrete",
+                            method.name));
+  if (options.draws == Draws::kArithmetic)
+    throw Error("arithmetic draws cannot retain a given tagging; draw independently");
+}
+
 /// Consecutive jobs that run together.
 struct JobRange {
   size_t first, count;
@@ -94,7 +104,7 @@ BatchPlan plan_batches(const SampleOptions& options, std::span<const double> byt
 
 /// The one tagging of no symbols.
 Ensemble empty_tagging(const SampleOptions& options, int64_t sequence) {
-  const auto population = row_of(options.method).make(options, sequence, 0);
+  const auto population = row_of(options.method).make(options, SampleInput(), sequence);
   return population->finish(Forest(1), std::vector<RowId>{0});
 }
 
@@ -145,6 +155,7 @@ std::vector<Outcome> Sampler::sample_ended(std::span<const SampleInput> inputs,
   std::vector<Job> jobs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t sequence = options.first_sequence + static_cast<int64_t>(i);
+    if (!inputs[i].given.empty()) check_retains(options);
     try {
       check_input(*program_, inputs[i], sequence);
       if (inputs[i].x.empty()) {

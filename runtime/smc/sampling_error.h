@@ -9,7 +9,8 @@ namespace scry {
 
 enum class Trouble : uint8_t {
   kBadInput,       ///< a symbol outside the alphabet, constraints of another size
-  kForbidden,      ///< the constraints leave no tag at a step
+  kForbidden,      ///< the constraints leave no tag at a step, or forbid the given one
+  kImpossible,     ///< the given tagging, which is to be retained, cannot be drawn
   kNotANumber,     ///< the model or the lookahead gave NaN or +∞
   kNoMass,         ///< every particle has weight 0: the estimate of Z is 0
   kTooManyRows,    ///< an exact search outgrew its limit, or prefixes can no longer be numbered

@@ -218,6 +218,20 @@ TrainState read_checkpoint(const std::string& path, const Program& program,
   return CheckpointReader(path, program, identity, hooks).read();
 }
 
+std::optional<Likelihood> peek_likelihood(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return std::nullopt;
+  try {
+    const TensorFile file = read_tensors(path);
+    const auto found = file.metadata.find(kTraining);
+    if (found == file.metadata.end()) return std::nullopt;
+    const Likelihood likelihood = read_likelihood(found->second);
+    if (likelihood != Likelihood::kAuto) return likelihood;
+  } catch (const Error&) {  // read_checkpoint will say so
+  }
+  return std::nullopt;
+}
+
 TrainState begin_run(const Program& program, const Parameters& start, const RunIdentity& identity,
                      const TrainHooks& hooks) {
   const std::string& path = identity.options.checkpoint;

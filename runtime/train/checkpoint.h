@@ -18,7 +18,7 @@ struct RunIdentity {
 
 /// Of what a checkpoint says and means. Raise it with every change of either, and of what a run
 /// computes: a run must go on to the bit as it began.
-inline constexpr int kCheckpointFormat = 4;
+inline constexpr int kCheckpointFormat = 5;
 
 /// Tensors: the best parameters; "train.now.NAME", "train.first.NAME", "train.second.NAME" of the
 /// parameters that are trained. Metadata: "scry.x", "scry.y", "scry.options", "scry.training" (with
@@ -35,6 +35,10 @@ void write_checkpoint(const std::string& path, const Program& program, const Run
 /// may then differ.
 TrainState read_checkpoint(const std::string& path, const Program& program,
                            const RunIdentity& identity, const TrainHooks& hooks = {});
+
+/// What the run in this file was found to need, before anything else of it is known; nothing if the
+/// file is no checkpoint of a fit.
+std::optional<Likelihood> peek_likelihood(const std::string& path);
 
 /// The state that a run begins with: the checkpoint's if it is resumed and there is one, else a new
 /// one from `start`. Throws Error if the checkpoint could not be written or would replace a file

@@ -187,12 +187,12 @@ StepMass measure_mass(const Program& program, const Parameters& parameters,
 
 Likelihood choose_likelihood(const Program& program, const Parameters& parameters,
                              std::span<const TrainExample> examples, Likelihood asked,
-                             const TrainHooks& hooks) {
+                             const TrainHooks& hooks, bool may_be_exact) {
   const auto note = [&](const std::string& text) {
     if (hooks.note) hooks.note(text);
   };
   const auto conditional = [&](const std::string& why) {
-    const bool is_exact = has_exact_likelihood(program, parameters, examples);
+    const bool is_exact = may_be_exact && has_exact_likelihood(program, parameters, examples);
     if (is_exact || !why.empty()) {
       note(fmt::format("likelihood: conditional, with {}{}",
                        is_exact ? "exact gradients over finite states" : "sampled gradients", why));

@@ -35,9 +35,10 @@ StepMass measure_mass(const Program& program, const Parameters& parameters,
 
 /// What is asked for, or what a locally normalized model needs if that is left open. Notes what was
 /// chosen and why, and a warning where G_T alone is asked for and is no log-probability.
+/// Unless `may_be_exact`, kConditional stays it where states are finite.
 Likelihood choose_likelihood(const Program& program, const Parameters& parameters,
                              std::span<const TrainExample> examples, Likelihood asked,
-                             const TrainHooks& hooks);
+                             const TrainHooks& hooks, bool may_be_exact = true);
 
 /// Throws ExampleError if the model turns out not to be locally normalized.
 void check_normalization(const Program& program, const Parameters& parameters,

@@ -50,6 +50,10 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
     throw TrainingError("no sequence of it could be scored: every particle has weight 0");
   report.dev_sequences = tally.count(Tally::kSequences);
   report.dev_overshot = tally.count(Tally::kOvershot);
+  if (tally.contains(Tally::kGap)) {
+    report.dev_gap = tally[Tally::kGap] / tally[Tally::kSymbols];
+    report.dev_drift = tally[Tally::kDrift] / tally[Tally::kSymbols];
+  }
   report.is_reliable = tally.is_reliable();
   if (!report.is_reliable) return INFINITY;
   report.perplexity = std::exp(tally[Tally::kNegativeLogP] / tally[Tally::kSymbols]);
@@ -70,14 +74,21 @@ std::string describe_overshoot(const EpochReport& report) {
   };
   count(report.train.count(Tally::kOvershot), report.train.count(Tally::kSequences), "training");
   count(report.dev_overshot, report.dev_sequences, "development");
-  if (parts.empty()) return "";
+  constexpr const char* kAdvice =
+      "give more particles (-M), a proposal that is learned along, or normalize the model locally";
   const bool is_reliable = report.is_reliable && report.train.is_reliable();
+  if (!parts.empty()) {
+    return fmt::format(
+        "epoch {}: {} sequences have G(y) above the estimated log Z, which is thus too low: "
+        "perplexities {}; {}",
+        report.epoch, fmt::join(parts, " and "),
+        is_reliable ? "may be too good" : "cannot be trusted", kAdvice);
+  }
+  if (report.is_reliable) return "";
   return fmt::format(
-      "epoch {}: {} sequences have G(y) above the estimated log Z, which is thus too low: "
-      "perplexities {}; give more particles (-M), learn a proposal along (learn --joint), or "
-      "normalize the model locally",
-      report.epoch, fmt::join(parts, " and "),
-      is_reliable ? "may be too good" : "cannot be trusted");
+      "epoch {}: the development set's log Z is not known: estimates with y* and without are "
+      "{:.2g} nats a symbol apart, and move by {:.2g} from M to 4M; {}",
+      report.epoch, report.dev_gap, report.dev_drift, kAdvice);
 }
 
 DevelopmentDivergence::DevelopmentDivergence(const Program& program, const Parameters& parameters,

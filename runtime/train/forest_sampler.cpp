@@ -11,9 +11,10 @@
 namespace scry {
 
 ForestSampler::ForestSampler(const Program& program, const Parameters& parameters,
-                             const SampleOptions& options, bool keeps_cells)
+                             const SampleOptions& options, bool keeps_cells, bool retains)
     : program_(program),
       options_(options),
+      retains_(retains),
       interpreter_(program, parameters, options),
       recording_(program, keeps_cells) {}
 
@@ -48,13 +49,15 @@ const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint
   inputs_.clear();
   jobs_.clear();
   outcomes_.assign(examples.size(), {});
-  for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
+  for (const TrainExample& example : examples)
+    inputs_.emplace_back(example.x, TagSets(), retains_ ? example.y : std::span<const int>());
   for (size_t i = 0; i < examples.size(); ++i)
     jobs_.push_back({&inputs_[i], examples[i].number, &outcomes_[i]});
   check_memory();
   interpreter_.run(jobs_, &recording_);
   for (const Outcome& outcome : outcomes_) {
-    if (outcome.error && outcome.error->trouble() != Trouble::kNoMass)
+    if (outcome.error && outcome.error->trouble() != Trouble::kNoMass &&
+        outcome.error->trouble() != Trouble::kImpossible)
       throw TrainingError(outcome.error->what());
   }
   summarize();

@@ -9,9 +9,10 @@ namespace scry {
 
 class ForestSampler {
  public:
-  /// Cells are kept if the gradient of the proposal is wanted.
+  /// Cells are kept if the gradient of the proposal is wanted. With `retains`, the examples' own
+  /// taggings are retained (SampleInput::given).
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
-                bool keeps_cells);
+                bool keeps_cells, bool retains = false);
 
   /// To work in, from now on.
   void set_memory(int64_t bytes);
@@ -30,7 +31,7 @@ class ForestSampler {
                        bool log_sums = false);
 
   const Batch& batch() const { return interpreter_.batch(); }
-  /// No particle of the sequence had weight.
+  /// No particle of the sequence had weight, or its tagging could not be retained.
   bool failed(size_t sequence) const { return outcomes_[sequence].error.has_value(); }
   const Sample& sample(size_t sequence) const { return samples_[sequence]; }
   /// Rows extended, and particle steps they stand for.
@@ -42,6 +43,7 @@ class ForestSampler {
 
   const Program& program_;
   SampleOptions options_;
+  bool retains_;
   Interpreter interpreter_;
   Recording recording_;
   std::vector<SampleInput> inputs_;

@@ -130,6 +130,8 @@ void visit_report(Visitor& visit, T& report) {
   visit("dev_failed", report.dev_failed);
   visit("dev_sequences", report.dev_sequences);
   visit("dev_overshot", report.dev_overshot);
+  visit("dev_gap", report.dev_gap);
+  visit("dev_drift", report.dev_drift);
   visit("is_reliable", report.is_reliable);
   visit("dev_score", report.dev_score);
   visit("is_best", report.is_best);
@@ -247,7 +249,8 @@ std::string describe(const TrainOptions& options) {
 std::string options_json(const Program& program, const TrainOptions& options) {
   const std::set<std::string> frozen(options.frozen.begin(), options.frozen.end());
   const AdamOptions& adam = options.adam;
-  return Json{{"lambda", options.lambda},
+  return Json{{"gradient", name_of(options.contrast)},
+              {"lambda", options.lambda},
               {"particles", options.particles},
               {"calibrate", options.calibrate},
               {"baseline", name_of(options.baseline)},
@@ -315,6 +318,13 @@ RecordHead read_head(const std::string& json) {
     *value = found->get<std::string>();
   }
   return head;
+}
+
+Likelihood read_likelihood(const std::string& json) {
+  const Json record = parse(json);
+  Likelihood likelihood = Likelihood::kAuto;
+  if (record.contains("likelihood")) decode(record["likelihood"], likelihood);
+  return likelihood;
 }
 
 void read_training(const std::string& json, int64_t updates_per_epoch, TrainState& state) {

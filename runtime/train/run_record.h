@@ -29,6 +29,8 @@ struct RecordHead {
 /// Throws Error if the text is no such JSON.
 RecordHead read_head(const std::string& json);
 std::string hash_text(uint64_t hash);
+/// What the run was found to need. Throws Error if the text is no such JSON.
+Likelihood read_likelihood(const std::string& json);
 
 /// Fills all of the state that is not in tensors. Throws Error if the text is no such JSON or
 /// contradicts itself, or the number of updates that an epoch has.

@@ -11,6 +11,17 @@ double Tally::operator[](std::string_view name) const {
   return found == sums_.end() ? 0 : found->value;
 }
 
+bool Tally::contains(std::string_view name) const {
+  return std::any_of(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.name == name; });
+}
+
+bool Tally::is_reliable() const {
+  const double num_symbols = (*this)[kSymbols];
+  return (*this)[kOvershoot] <= 0.01 * num_symbols &&
+         std::abs((*this)[kGap]) <= kMostGap * num_symbols &&
+         std::abs((*this)[kDrift]) <= kMostDrift * num_symbols;
+}
+
 void Tally::add(std::string_view name, double value) {
   const auto found =
       std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.name == name; });

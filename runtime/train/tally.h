@@ -28,12 +28,17 @@ class Tally {
   /// taken as 0, the least that it can be, which took off so much.
   static constexpr std::string_view kOvershot = "overshot", kOvershoot = "overshoot";
 
+  /// Of a development set whose log Z is estimated: by how much its estimates differ, and by how
+  /// much they move from M to 4M (log_z_bracket.h).
+  static constexpr std::string_view kGap = "gap", kDrift = "drift";
+
   struct Sum {
     std::string name;
     double value;
   };
   const std::vector<Sum>& sums() const { return sums_; }
 
+  bool contains(std::string_view name) const;
   /// 0 if nothing was added under this name.
   double operator[](std::string_view name) const;
   int64_t count(std::string_view name) const { return static_cast<int64_t>((*this)[name]); }
@@ -44,8 +49,10 @@ class Tally {
   /// measured.
   double residual_rms() const { return root_mean(kResidual); }
   double to_go_rmse() const { return root_mean(kToGoError); }
-  /// Whether -log p is not known to be wrong by more than a hundredth of the perplexity.
-  bool is_reliable() const { return (*this)[kOvershoot] <= 0.01 * (*this)[kSymbols]; }
+  /// Whether -log p is not known to be wrong by more than a hundredth of the perplexity, and what
+  /// log Z was estimated by agrees to kMostGap and kMostDrift a symbol.
+  bool is_reliable() const;
+  static constexpr double kMostGap = 0.02, kMostDrift = 0.02;
 
  private:
   double root_mean(std::string_view name) const;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/train/choose_likelihood.h"
 #include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/development.h"
@@ -32,39 +34,68 @@ std::optional<int64_t> find_untouched_bias(const Program& program, const Paramet
   return bias;
 }
 
+/// How the gradient is sampled, and what is wrong with it.
+std::string describe(const ConditionalOptions& options, int asked) {
+  std::string text =
+      fmt::format("gradient: {}, {}", name_of(options.contrast), row_of(options.contrast).summary);
+  if (options.particles != asked)
+    text += fmt::format("; M is raised from {} to {}", asked, options.particles);
+  if (options.contrast == Contrast::kSample) {
+    return "warning: " + text +
+           ": perplexity may get worse while it is said to get better; see --gradient";
+  }
+  return text;
+}
+
+/// What a run trains.
+struct Goal {
+  const char* name;
+  bool fits, learns;
+};
+
 /// What the three entry points have in common: checked data, the state to begin with, and threads.
 class Run {
  public:
   Run(const Program& program, const Parameters& start, std::span<const Example> train,
       std::span<const Example> dev, const TrainOptions& options, const TrainHooks& hooks,
-      const char* goal, std::vector<ParamGroup> groups, TagUse tags)
+      const Goal& goal)
       : program_(program),
         options_(options),
         hooks_(hooks),
-        train_(check_data(train, tags, ExampleSet::kTraining)),
-        dev_(check_data(dev, tags, ExampleSet::kDevelopment)),
-        identity_(identify(goal, groups)),
+        goal_(goal),
+        train_(check_data(train, ExampleSet::kTraining)),
+        dev_(check_data(dev, ExampleSet::kDevelopment)),
+        likelihood_(choose(start)),
+        identity_(identify()),
         state_(begin_run(program, start, identity_, hooks)),
-        workers_(options.threads) {}
+        workers_(options.threads) {
+    state_.likelihood = likelihood_;
+    if (likelihood_ == Likelihood::kConditional && state_.history.empty() && hooks.note) {
+      const bool along = learns() && !goal.learns;
+      hooks.note(describe(conditional(), options.particles) +
+                 (along ? "; the proposal is learned along" : ""));
+    }
+  }
 
+  /// Whether φ is trained.
+  bool learns() const {
+    return std::any_of(identity_.blocks.begin(), identity_.blocks.end(), [&](size_t index) {
+      return program_.params[index].group == ParamGroup::kProposal;
+    });
+  }
   TrainState& state() { return state_; }
   std::span<const TrainExample> dev() const { return dev_.examples; }
 
-  ShardedObjective make_goal(std::unique_ptr<Objective> objective) {
-    return {program_,       state_.parameters, std::move(objective),
-            options_.shard, workers_,          options_.memory};
+  std::unique_ptr<ShardedObjective> make_goal(std::unique_ptr<Objective> objective) {
+    return std::make_unique<ShardedObjective>(program_, state_.parameters, std::move(objective),
+                                              options_.shard, workers_, options_.memory);
   }
-  ShardedObjective make_likelihood() {
-    if (state_.likelihood == Likelihood::kAuto) {
-      state_.likelihood = choose_likelihood(program_, state_.parameters, train_.examples,
-                                            options_.likelihood, hooks_);
-    }
-    return make_goal(state_.likelihood == Likelihood::kJoint ? make_joint_likelihood()
-                     : state_.likelihood == Likelihood::kExact
-                         ? make_exact_likelihood()
-                         : make_conditional_likelihood(options_.particles));
+  std::unique_ptr<ShardedObjective> make_likelihood() {
+    if (likelihood_ == Likelihood::kJoint) return make_goal(make_joint_likelihood());
+    if (likelihood_ == Likelihood::kExact) return make_goal(make_exact_likelihood());
+    return make_goal(make_conditional_likelihood(conditional()));
   }
-  ShardedObjective make_divergence() {
+  std::unique_ptr<ShardedObjective> make_divergence() {
     return make_goal(make_proposal_divergence({.particles = options_.particles,
                                                .lambda = options_.lambda,
                                                .calibrate = options_.calibrate,
@@ -98,7 +129,7 @@ class Run {
     if (dev().empty()) evaluate = nullptr;
     // A user who asks for G_T has been warned.
     const bool must_be_local =
-        state_.likelihood == Likelihood::kJoint && options_.likelihood == Likelihood::kAuto;
+        likelihood_ == Likelihood::kJoint && options_.likelihood == Likelihood::kAuto;
     Inspect inspect;
     if (must_be_local) {
       inspect = [this](int epoch) {
@@ -112,9 +143,10 @@ class Run {
   }
 
  private:
-  TrainData check_data(std::span<const Example> given, TagUse tags, ExampleSet set) const {
+  TrainData check_data(std::span<const Example> given, ExampleSet set) const {
     const bool is_training = set == ExampleSet::kTraining;
-    TrainData data = check_examples(program_, given, tags, set);
+    TrainData data =
+        check_examples(program_, given, goal_.fits ? TagUse::kNeeded : TagUse::kIgnored, set);
     if (is_training && data.examples.empty()) throw Error("there are no examples to train on");
     if (data.num_empty > 0 && hooks_.note) {
       hooks_.note(fmt::format("{} empty {}example{} passed over", data.num_empty,
@@ -125,10 +157,40 @@ class Run {
     return data;
   }
 
-  RunIdentity identify(const char* goal, std::span<const ParamGroup> groups) const {
+  ConditionalOptions conditional() const {
+    return settle({.contrast = options_.contrast, .particles = options_.particles}, program_);
+  }
+
+  /// A run that goes on has chosen.
+  Likelihood choose(const Parameters& start) const {
     check_options(options_);
+    if (!goal_.fits) return Likelihood::kAuto;
+    if (options_.resume) {
+      if (const auto chosen = peek_likelihood(options_.checkpoint)) return *chosen;
+    }
+    const Likelihood chosen =
+        choose_likelihood(program_, start, train_.examples, options_.likelihood, hooks_,
+                          options_.contrast == Contrast::kAuto);
+    if (chosen == Likelihood::kJoint && options_.contrast != Contrast::kAuto) {
+      throw Error(
+          fmt::format("--gradient {} has no use: the likelihood is joint, which samples nothing; "
+                      "leave it out, or ask for --objective conditional",
+                      name_of(options_.contrast)));
+    }
+    return chosen;
+  }
+
+  RunIdentity identify() const {
+    std::vector<ParamGroup> groups;
+    if (goal_.fits) groups.push_back(ParamGroup::kModel);
+    const bool learns_along = goal_.fits && likelihood_ == Likelihood::kConditional &&
+                              program_.has_proposal() && row_of(conditional().contrast).retains;
     RunIdentity identity;
-    identity.goal = goal;
+    identity.goal = goal_.name;
+    if (goal_.fits && !goal_.learns) {  // there must be something of the model's own
+      find_trained_blocks(program_, groups, options_.frozen);
+    }
+    if (goal_.learns || learns_along) groups.push_back(ParamGroup::kProposal);
     identity.blocks = find_trained_blocks(program_, groups, options_.frozen);
     identity.data_hash = hash_examples(train_.examples, dev_.examples);
     identity.updates_per_epoch = count_minibatches(train_.examples.size(), options_.batch);
@@ -139,7 +201,9 @@ class Run {
   const Program& program_;
   const TrainOptions& options_;
   const TrainHooks& hooks_;
+  Goal goal_;
   TrainData train_, dev_;
+  Likelihood likelihood_;
   RunIdentity identity_;
   TrainState state_;
   Workers workers_;
@@ -164,12 +228,19 @@ TrainResult fit(const Program& program, const Parameters& start, std::span<const
                 std::span<const Example> dev, const TrainOptions& options,
                 const TrainHooks& hooks) {
   check_has_gradients(program);
-  Run run(program, start, train, dev, options, hooks, "fit", {ParamGroup::kModel}, TagUse::kNeeded);
-  ShardedObjective likelihood = run.make_likelihood();
+  Run run(program, start, train, dev, options, hooks,
+          {.name = "fit", .fits = true, .learns = false});
+  const auto likelihood = run.make_likelihood();
+  const auto divergence = run.learns() ? run.make_divergence() : nullptr;
+  std::vector<ShardedObjective*> goals{likelihood.get()};
+  if (divergence != nullptr) {
+    run.start_to_go(*divergence);
+    goals.push_back(divergence.get());
+  }
   return run.train(
-      {&likelihood},
+      std::move(goals),
       [&](EpochReport& report) {
-        measure_likelihood(likelihood, run.dev(), options, report);
+        measure_likelihood(*likelihood, run.dev(), options, report);
         report.dev_score = report.is_reliable ? report.perplexity : INFINITY;
       },
       StartCounts::kYes);
@@ -180,19 +251,19 @@ TrainResult learn(const Program& program, const Parameters& start, std::span<con
                   const TrainHooks& hooks) {
   check_has_proposal(program);
   check_has_gradients(program);
-  Run run(program, start, train, dev, options, hooks, "learn", {ParamGroup::kProposal},
-          TagUse::kIgnored);
-  ShardedObjective divergence = run.make_divergence();
-  run.start_to_go(divergence);
+  Run run(program, start, train, dev, options, hooks,
+          {.name = "learn", .fits = false, .learns = true});
+  const auto divergence = run.make_divergence();
+  run.start_to_go(*divergence);
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kOnce);
   // A proposal flatter than p has an offset KL that flatters it, as p̂ then has more distinct
   // sequences: the untrained lookahead is no candidate.
   return run.train(
-      {&divergence},
+      {divergence.get()},
       [&](EpochReport& report) {
         development.measure(report);
-        measure_calibration(divergence, run.dev(), options, report);
+        measure_calibration(*divergence, run.dev(), options, report);
         report.dev_score = divergence_of(report, options);
       },
       StartCounts::kNo);
@@ -203,19 +274,18 @@ TrainResult fit_and_learn(const Program& program, const Parameters& start,
                           const TrainOptions& options, const TrainHooks& hooks) {
   check_has_proposal(program);
   check_has_gradients(program);
-  Run run(program, start, train, dev, options, hooks, "fit and learn",
-          {ParamGroup::kModel, ParamGroup::kProposal}, TagUse::kNeeded);
-  ShardedObjective likelihood = run.make_likelihood();
-  ShardedObjective divergence = run.make_divergence();
-  run.start_to_go(divergence);
+  Run run(program, start, train, dev, options, hooks,
+          {.name = "fit and learn", .fits = true, .learns = true});
+  const auto likelihood = run.make_likelihood(), divergence = run.make_divergence();
+  run.start_to_go(*divergence);
   DevelopmentDivergence development =
       run.make_development_divergence(DevelopmentDivergence::Offset::kEveryEpoch);
   return run.train(
-      {&likelihood, &divergence},
+      {likelihood.get(), divergence.get()},
       [&](EpochReport& report) {
-        const double loss = measure_likelihood(likelihood, run.dev(), options, report);
+        const double loss = measure_likelihood(*likelihood, run.dev(), options, report);
         development.measure(report);
-        measure_calibration(divergence, run.dev(), options, report);
+        measure_calibration(*divergence, run.dev(), options, report);
         report.dev_score = loss + divergence_of(report, options);
       },
       StartCounts::kNo);

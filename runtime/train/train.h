@@ -13,6 +13,7 @@
 #include "runtime/files/examples_file.h"
 #include "runtime/kernels/parameters.h"
 #include "runtime/train/adam.h"
+#include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/objective.h"
 #include "runtime/train/proposal_divergence.h"
 #include "runtime/train/rate_schedule.h"
@@ -38,8 +39,9 @@ enum class Selection : uint8_t {
 struct TrainOptions {
   // What is minimized.
   Likelihood likelihood = Likelihood::kAuto;
-  double lambda = 0.5;   ///< of the exclusive divergence
-  int particles = 32;    ///< M
+  Contrast contrast = Contrast::kAuto;  ///< of the conditional likelihood
+  double lambda = 0.5;                  ///< of the exclusive divergence
+  int particles = 32;                   ///< M
   double calibrate = 1;  ///< μ, of the mean r_t² (residuals.h); 0: the paper's objective
   Baseline baseline = Baseline::kLeaveOneOut;
   // How.
@@ -90,8 +92,10 @@ struct EpochReport {
   int64_t dev_failed = 0;  ///< development sequences left out: no particle had weight
   int64_t dev_sequences = 0,
           dev_overshot = 0;  ///< Tally::num_sequences and num_overshot (fit, joint)
-  /// False: too many development sequences overshot, or by too much, for the perplexity to be
-  /// given. Such an epoch is never the best.
+  /// Tally::kGap and kDrift, in nats a symbol (conditional fits).
+  double dev_gap = NAN, dev_drift = NAN;
+  /// False: too many development sequences overshot, or by too much, or estimates of log Z differ
+  /// too much or still move, for the perplexity to be given. Such an epoch is never the best.
   bool is_reliable = true;
   double dev_score = NAN;  ///< what early stopping compares, lower is better; NaN without a set
   bool is_best = false;
@@ -137,7 +141,9 @@ struct TrainResult {
 /// Throws Error if the options make no sense.
 void check_options(const TrainOptions& options);
 
-/// Fits θ to tagged examples. Throws Error for options and data that make no sense, TrainingError
+/// Fits θ to tagged examples. Where the model is not locally normalized and has a proposal, φ is
+/// learned along, unless the options' contrast is without y*: gradients are only as good as what
+/// proposes. Throws Error for options and data that make no sense, TrainingError
 /// if numbers run away, ExampleError if an example cannot be trained on, or shows that a model that
 /// was taken for locally normalized is not.
 TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,

@@ -490,5 +490,35 @@ TEST_CASE("options of sample without sense are usage errors") {
   }
 }
 
+TEST_CASE("sample --given retains the file's tags, sweep by sweep, and refuses what has no use") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2 3 1 2\tC C H C H\n3 3\n1 2\tC *\n");
+  for (const std::string method : {"", "--method smooth ", "--method filter "}) {
+    const std::string command = kHmm + "--format jsonl -M 3 --given " + method;
+    const auto one = box.program(command), again = box.program(command + "--threads 1 --batch 1");
+    CAPTURE(one.err);
+    CHECK(one.exit_code == 1);
+    CHECK(one.out == again.out);
+    CHECK(one.err.find("in.txt:2: there is no tab between symbols and allowed tags") !=
+          std::string::npos);
+    CHECK(one.err.find("in.txt:3: step 2: --given needs one tag here") != std::string::npos);
+    const std::vector<json> objects = objects_of(one.out);
+    REQUIRE(objects.size() == 3);
+    CHECK(objects[0]["state"].size() == 5);
+    CHECK(objects[0]["log_z_status"] == "unknown");
+    CHECK(objects[1]["error"].is_string());
+    const auto more = box.program(command + "--sweeps 30");
+    CHECK(objects_of(more.out)[0]["state"].size() == 5);
+  }
+  for (const std::string options :
+       {"--method beam --given", "--method exact --given", "--given --runs 3",
+        "--given --constrain", "--sweeps 3", "--given --method filter --scheme systematic",
+        "--given --weights score", "--given --method smooth --draws arithmetic"}) {
+    const auto result = box.program(kHmm + options);
+    CAPTURE(options, result.err);
+    CHECK(result.exit_code == 2);
+  }
+}
+
 }  // namespace
 }  // namespace scry

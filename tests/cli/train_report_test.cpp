@@ -16,14 +16,20 @@ Tally some_tally() {
   tally.add(Tally::kSymbols, 10);
   tally.add(Tally::kLoss, 16);
   tally.add(Tally::kNegativeLogP, 0);
-  tally.add(Tally::kKl, 2 * std::log(2.0));
   tally.add(Tally::kEss, 2);
-  tally.add(Tally::kCalibrated, 3);
-  tally.add(Tally::kResidual, 12);
-  tally.add(Tally::kToGoError, 27);
   tally.add(Tally::kRows, 30);
   tally.add(Tally::kParticleSteps, 120);
   tally.add(Tally::kFailed, 1);
+  return tally;
+}
+
+/// Of a proposal, too.
+Tally tally_of_both() {
+  Tally tally = some_tally();
+  tally.add(Tally::kKl, 2 * std::log(2.0));
+  tally.add(Tally::kCalibrated, 3);
+  tally.add(Tally::kResidual, 12);
+  tally.add(Tally::kToGoError, 27);
   return tally;
 }
 
@@ -52,7 +58,8 @@ std::vector<std::string> keys_of(const json& object) {
 }  // namespace
 
 TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal gives sense to") {
-  const EpochReport report = some_epoch(2, 3.5, true);
+  EpochReport report = some_epoch(2, 3.5, true);
+  report.train = tally_of_both();
   const std::string line = epoch_json(report, TrainGoal::kFitAndLearn, true, 1.25);
   CHECK(line ==
         "{\"epoch\":2,\"updates\":100,\"loss\":4.0,\"perplexity\":1.0,\"dev_perplexity\":3.5,"
@@ -64,7 +71,9 @@ TEST_CASE("an epoch's JSON line has averages, and only the fields that its goal 
   CHECK(keys_of(learn) == std::vector<std::string>{"best", "epoch", "ess", "failed", "kl_bits",
                                                    "loss", "residual_rms", "rows_per_particle_step",
                                                    "seconds", "to_go_rmse", "updates"});
-  EpochReport joint = report;
+  // A conditional fit may learn the proposal along.
+  CHECK(json::parse(epoch_json(report, TrainGoal::kFit, true, 1))["kl_bits"] == 0.5);
+  EpochReport joint = some_epoch(2, 3.5, true);
   joint.train.add(Tally::kParticleSteps, -120);
   const json fit = json::parse(epoch_json(joint, TrainGoal::kFit, true, 1));
   CHECK(keys_of(fit) == std::vector<std::string>{"best", "dev_perplexity", "epoch", "failed",
@@ -80,6 +89,12 @@ TEST_CASE(
   CHECK(line["unreliable"] == false);
   CHECK(line["dev_overshot"] == 0);
   CHECK(line["dev_unreliable"] == false);
+  CHECK(line["dev_gap"].is_null());
+  report.dev_gap = 0.25;
+  report.dev_drift = -0.5;
+  line = json::parse(epoch_json(report, TrainGoal::kFit, true, 1));
+  CHECK(line["dev_gap"] == 0.25);
+  CHECK(line["dev_drift"] == -0.5);
   CHECK(line["perplexity"] == 1.0);
 
   report.train.add(Tally::kOvershot, 3);
@@ -112,8 +127,8 @@ TEST_CASE("the summary says which epochs could not be judged") {
         "development perplexity 9");
   history[0].is_reliable = history[0].is_best = false;
   CHECK(summary_of(history, TrainGoal::kFit, 2) ==
-        "no epoch of 2 could be judged, as the estimated log Z is too low; the parameters of epoch "
-        "2 are kept, as the last");
+        "no epoch of 2 could be judged, as the estimates of log Z are too bad; the parameters of "
+        "epoch 2 are kept, as the last");
 }
 
 TEST_CASE("a number that is not finite is null, and the start has what was measured at it") {
@@ -128,7 +143,7 @@ TEST_CASE("a number that is not finite is null, and the start has what was measu
 
 TEST_CASE("the bar of training has the epoch's averages, and the whole run's part") {
   const TrainProgress now{2, 20, 50, 70, 4, some_tally()};
-  const Progress learn = progress_of(now, TrainGoal::kLearn, 1);
+  const Progress learn = progress_of({2, 20, 50, 70, 4, tally_of_both()}, TrainGoal::kLearn, 1);
   CHECK(learn.heading == "epoch 2/4");
   CHECK(learn.done == 20);
   CHECK(learn.total == 50);

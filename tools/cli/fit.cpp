@@ -12,6 +12,7 @@ Action declare_fit(CLI::App& app) {
   add_params(app, options->params)
       ->description("Parameters to start from; fresh ones if not given");
   add_objective(app, *options);
+  add_gradient(app, *options);
   add_particles(app, *options);
   add_training(app, *options);
   return [options, &app](const Bundle& bundle) {

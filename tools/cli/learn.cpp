@@ -39,6 +39,7 @@ Action declare_learn(CLI::App& app) {
   CLI::Option* both = app.add_flag("--joint", options->both,
                                    "Fit the model as well, in the same updates, which needs tags");
   add_objective(app, *options)->needs(both);
+  add_gradient(app, *options)->needs(both);
   add_training(app, *options);
   return [options, &app](const Bundle& bundle) {
     const TrainGoal goal = options->both ? TrainGoal::kFitAndLearn : TrainGoal::kLearn;

@@ -15,6 +15,7 @@ namespace {
 using Serves = bool (*)(const MethodRow&);
 
 bool resamples(const MethodRow& row) { return row.selects == Selects::kDraws; }
+bool retains(const MethodRow& row) { return row.retains; }
 bool is_variant(const MethodRow& row) { return has_variants(row.name); }
 /// Not a beam, whose taggings are the best and no sample.
 bool estimates(const MethodRow& row) {
@@ -42,6 +43,7 @@ constexpr std::array kUses{
     OptionUse{"--rank-by", is_variant},
     OptionUse{"--tolerance", [](const MethodRow& row) { return row.selects == Selects::kReduces; }},
     OptionUse{"--temperature", kEnsembles},
+    OptionUse{"--given", retains},
     OptionUse{"--runs", [](const MethodRow& row) { return row.log_z == LogZ::kEstimate; }},
     OptionUse{"--top",
               [](const MethodRow& row) {
@@ -139,6 +141,14 @@ void check_method_options(const CLI::App& app, const std::string& method) {
     throw UsageError("--top 0: viterbi needs to know how many taggings to find");
   if (given("--top") && given("--marginals") && value_of(app, "--format") != "jsonl")
     refuse("--top", "--marginals", "a table has either taggings or marginals");
+  if (given("--given")) {
+    for (const char* option : {"--scheme", "--resample-at", "--draws", "--weights"}) {
+      if (given(option)) refuse(option, "--given", "what retains a tagging draws in its own way");
+    }
+    if (given("--runs"))
+      refuse("--runs", "--given", "chains are not pooled; give a line several times");
+    if (given("--constrain")) refuse("--constrain", "--given", "the tags are those to retain");
+  }
   if (given("--steps") && value_of(app, "--format") != "jsonl")
     refuse("--steps", "a table", "use --format jsonl");
   if (given("--steps") && given("--runs") && value_of(app, "--runs") != "1")

@@ -8,6 +8,7 @@
 #include "compiler/compile.h"
 #include "runtime/search/exact.h"
 #include "runtime/search/search.h"
+#include "runtime/smc/chain.h"
 #include "runtime/smc/memory.h"
 #include "runtime/smc/sampler.h"
 #include "tools/cli/command.h"
@@ -34,9 +35,10 @@ struct SampleCommandOptions {
               weights = name_of(weights_names(), SampleOptions().weights), resample, rank_by;
   InputFormatOption input_format;
   SampleOptions sampling;
-  int runs = 1, top = -1;
+  int runs = 1, top = -1, sweeps = 1;
   int64_t max_rows = 0;
-  bool constrained = false, with_steps = false, with_stats = false, with_marginals = false;
+  bool constrained = false, retains = false, with_steps = false, with_stats = false,
+       with_marginals = false;
 };
 
 class SampleCommand {
@@ -67,7 +69,8 @@ class SampleCommand {
     const bool as_table = options_.format == "table";
     // A table's columns are as wide as a part of it needs, so how fast lines come must not matter.
     const auto wait = as_table ? InputReader::Wait::kForAll : InputReader::Wait::kForSome;
-    InputReader reader(options_.input, program_.task, options_.constrained, format_);
+    InputReader reader(options_.input, program_.task, options_.constrained || options_.retains,
+                       format_);
     std::vector<InputLine> lines;  // that are next
     reader.fill(lines, kPart, wait);
     tell_of_random(program_, options_.params, options_.sampling.seed);
@@ -122,13 +125,52 @@ class SampleCommand {
       if (lines[i].error.empty()) inputs[i] = {lines[i].x, lines[i].allowed};
     }
     const auto start = std::chrono::steady_clock::now();
-    if (method_.finds_ensembles()) {
+    if (options_.retains) {
+      run_chains(lines, results);
+    } else if (method_.finds_ensembles()) {
       take_outcomes(sample_all(inputs), results);
     } else {
       search(inputs, results);
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return results;
+  }
+
+  /// From the lines' own tags on.
+  void run_chains(std::span<const InputLine> lines, std::vector<SampleResult>& results) {
+    std::vector<std::vector<int>> given(lines.size());
+    std::vector<SampleInput> inputs(lines.size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      if (!results[i].error.empty()) continue;
+      results[i].error = read_given(lines[i], given[i]);
+      if (results[i].error.empty()) inputs[i] = SampleInput(lines[i].x, TagSets(), given[i]);
+    }
+    const std::vector<Chain> chains =
+        scry::run_chains(sampler_, inputs, options_.sampling, options_.sweeps);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].error.empty()) continue;
+      if (chains[i].error) {
+        results[i].error = explain(*chains[i].error);
+        continue;
+      }
+      results[i].ensemble = chains[i].ensemble;
+      results[i].state = chains[i].state;
+    }
+  }
+
+  /// What is wrong with the tags of a line, if they are to be one tagging; empty if nothing is.
+  std::string read_given(const InputLine& line, std::vector<int>& given) const {
+    const TagSets& sets = line.allowed;
+    if (sets.empty()) return line.x.empty() ? "" : "there are no tags, and --given needs them";
+    for (int step = 1; step <= sets.length(); ++step) {
+      int num_allowed = 0;
+      for (int tag = 0; tag < sets.num_tags(); ++tag) {
+        if (!sets.allows(step, tag)) continue;
+        if (++num_allowed == 1) given.push_back(tag);
+      }
+      if (num_allowed != 1) return fmt::format("step {}: --given needs one tag here", step);
+    }
+    return "";
   }
 
   static void take_outcomes(std::vector<Outcome> outcomes, std::vector<SampleResult>& results) {
@@ -260,6 +302,14 @@ Action declare_sample(CLI::App& app) {
       "a number above 0", [](double x) { return x > 0 && x < INFINITY; });
   app.add_flag("--constrain", options->constrained,
                "Where tags stand, a file has the tags allowed there: * or TAG or TAG|TAG");
+  CLI::Option* given = app.add_flag("--given", options->retains,
+                                    "The tags in the file are a tagging to retain: a sweep of "
+                                    "particle Gibbs, which leaves p(y|x) "
+                                    "as it is for every M");
+  add_count(app, "--sweeps", options->sweeps, 1,
+            "Sweeps; what is shown is of the last, which retains a draw of the one before")
+      ->capture_default_str()
+      ->needs(given);
   add_count(app, "--runs", options->runs, 1, "Independent runs, pooled")->capture_default_str();
   add_count(app, "--top", options->top, 0,
             "Taggings shown of each sequence, 0 for all; a table has 3, jsonl all. viterbi: how "

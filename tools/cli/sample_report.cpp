@@ -80,10 +80,11 @@ Json words_json(const std::string& text) {
 
 std::string result_json(const SampleResult& result, const Task& task, const std::string& method,
                         const char* parameters, size_t top, bool with_steps, bool with_marginals) {
-  const Json json{{"line", result.line->line},
-                  {"x", words_json(result.line->symbols)},
-                  {"error", result.error.empty() ? Json() : Json(result.error)},
-                  {"parameters", parameters}};
+  Json json{{"line", result.line->line},
+            {"x", words_json(result.line->symbols)},
+            {"error", result.error.empty() ? Json() : Json(result.error)},
+            {"parameters", parameters}};
+  if (result.state) json["state"] = names_of(*result.state, task.y);
   std::string text = dump(json);
   std::string record;
   if (!result.best.empty()) record = to_json(result.best, task, method, result.sequence);

@@ -18,6 +18,8 @@ struct SampleResult {
   int64_t sequence = 0;
   std::optional<Ensemble> ensemble;
   std::vector<Best> best;
+  std::optional<std::vector<int32_t>>
+      state;          ///< of a chain, where the ensemble is of its last sweep
   std::string error;  ///< in words, with the step if there is one
 };
 

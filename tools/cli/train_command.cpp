@@ -60,7 +60,7 @@ class TrainCommand {
     }
     if (!result.history.empty()) note(summary_of(result.history, goal_, options_.training.epochs));
     note(fmt::format("wrote {}", options_.output));
-    note(fmt::format("next: {}", next_command()));
+    note(fmt::format("next: {}", next_command(result)));
     return is_output_lost_ ? 1 : 0;
   }
 
@@ -221,8 +221,11 @@ class TrainCommand {
     log_.restore(lines);
   }
 
-  std::string next_command() const {
-    const bool to_learn = goal_ == TrainGoal::kFit && has_parameters(ParamGroup::kProposal);
+  std::string next_command(const TrainResult& result) const {
+    const bool learned_along =
+        !result.history.empty() && result.history.back().train.contains(Tally::kKl);
+    const bool to_learn =
+        goal_ == TrainGoal::kFit && has_parameters(ParamGroup::kProposal) && !learned_along;
     const std::string command = to_learn ? "learn" : "sample";
     // A program made of a model file has that file's name.
     const std::string words = program_name_.ends_with(".cpp")

@@ -111,6 +111,16 @@ CLI::Option* add_objective(CLI::App& app, TrainCommandOptions& options) {
                     "sampling), or joint if the model seems to be locally normalized");
 }
 
+CLI::Option* add_gradient(CLI::App& app, TrainCommandOptions& options) {
+  std::vector<std::string> names;
+  std::string help = "Of log p(y|x): what the given tags y* are set against";
+  for (const ContrastRow& row : contrast_table()) {
+    names.emplace_back(row.name);
+    help += fmt::format("\n{:9} {}", row.name, row.summary);
+  }
+  return add_choice(app, "--gradient", options.gradient, names, help);
+}
+
 void add_particles(CLI::App& app, TrainCommandOptions& options) {
   add_count(app, "-M,--particles", options.training.particles, 1,
             "Particles of a sequence, where sampling is needed")
@@ -180,6 +190,9 @@ void settle(TrainCommandOptions& options) {
   for (const RateSchedule schedule :
        {RateSchedule::kConstant, RateSchedule::kLinear, RateSchedule::kCosine}) {
     if (options.schedule == name_of(schedule)) options.training.schedule = schedule;
+  }
+  for (const ContrastRow& row : contrast_table()) {
+    if (options.gradient == row.name) options.training.contrast = row.contrast;
   }
   options.training.likelihood = options.objective == "joint"         ? Likelihood::kJoint
                                 : options.objective == "conditional" ? Likelihood::kConditional

@@ -11,9 +11,9 @@
 namespace scry::cli {
 
 struct TrainCommandOptions {
-  std::string train, dev, params, output, log, objective = "auto", select = "offset-kl",
-                                               baseline = "leave-one-out", schedule = "constant",
-                                               precision = "float";
+  std::string train, dev, params, output, log, objective = "auto", gradient = "auto",
+                                               select = "offset-kl", baseline = "leave-one-out",
+                                               schedule = "constant", precision = "float";
   InputFormatOption input_format;
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE
   TrainOptions training;                ///< complete after settle()
@@ -25,6 +25,8 @@ struct TrainCommandOptions {
 /// In the order of the help: the files, what is minimized, and how.
 void add_train_files(CLI::App& app, TrainCommandOptions& options);
 CLI::Option* add_objective(CLI::App& app, TrainCommandOptions& options);
+/// --gradient: what y* is set against where the likelihood is conditional.
+CLI::Option* add_gradient(CLI::App& app, TrainCommandOptions& options);
 void add_particles(CLI::App& app, TrainCommandOptions& options);
 void add_training(CLI::App& app, TrainCommandOptions& options);
 

@@ -41,6 +41,10 @@ struct Averages {
 
 bool fits(TrainGoal goal) { return goal != TrainGoal::kLearn; }
 bool learns(TrainGoal goal) { return goal != TrainGoal::kFit; }
+/// A fit may learn the proposal along.
+bool learns(TrainGoal goal, const Tally& tally) {
+  return learns(goal) || tally.contains(Tally::kKl);
+}
 
 std::string score_text(const EpochReport& report, TrainGoal goal) {
   std::string text;
@@ -70,9 +74,11 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
     if (!is_start) json["overshot"] = report.train.count(Tally::kOvershot);
     if (!is_start) json["unreliable"] = !averages.is_reliable;
     if (has_dev) json["dev_overshot"] = report.dev_overshot;
+    if (has_dev) json["dev_gap"] = number(report.dev_gap);
+    if (has_dev) json["dev_drift"] = number(report.dev_drift);
     if (has_dev) json["dev_unreliable"] = !report.is_reliable;
   }
-  if (!is_start && learns(goal)) {
+  if (!is_start && learns(goal, report.train)) {
     json["kl_bits"] = number(averages.kl_bits);
     json["residual_rms"] = number(averages.residual_rms);
     json["to_go_rmse"] = number(averages.to_go_rmse);
@@ -105,8 +111,9 @@ Progress progress_of(const TrainProgress& progress, TrainGoal goal, int64_t firs
     details.push_back(
         fmt::format("perplexity unreliable ({} overshot)", progress.tally.count(Tally::kOvershot)));
   }
-  if (learns(goal)) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
-  if (learns(goal) && !std::isnan(averages.residual_rms))
+  const bool learns_too = learns(goal, progress.tally);
+  if (learns_too) details.push_back(fmt::format("KL {:.2f} bits", averages.kl_bits));
+  if (learns_too && !std::isnan(averages.residual_rms))
     details.push_back(fmt::format("rms r {:.2f}", averages.residual_rms));
   if (averages.has_particles) details.push_back(fmt::format("ESS {:.0f} %", 100 * averages.ess));
   const int64_t to_come = progress.num_updates - progress.update +
@@ -128,9 +135,8 @@ std::string summary_of(const std::vector<EpochReport>& history, TrainGoal goal, 
                     [](const EpochReport& report) { return !report.is_reliable; });
   if (best == history.rend() && !history.back().is_reliable) {
     return fmt::format(
-        "no epoch of {} could be judged, as the estimated log Z is too low; the parameters of "
-        "epoch "
-        "{} are kept, as the last",
+        "no epoch of {} could be judged, as the estimates of log Z are too bad; the parameters of "
+        "epoch {} are kept, as the last",
         num_epochs, history.back().epoch);
   }
   if (best == history.rend() || std::isnan(best->dev_score)) {

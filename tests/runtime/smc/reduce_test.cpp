@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "runtime/kernels/philox.h"
@@ -190,5 +191,36 @@ TEST_CASE("as many as are heavier than a share of all are enough, and so many fo
     // No place weighs more than the share unless it did before.
     const double kappa = kappa_of(exp_of(log_weights), enough);
     CHECK(kappa <= share * std::exp(total) * (1 + 1e-12));
+  }
+}
+
+TEST_CASE("what is retained leaves the law of the others as it is given that this one is chosen") {
+  constexpr int kOffsets = 20'000;
+  const std::vector<double> log_weights = random_log_weights(7, 0.8, 3);
+  for (const std::vector<size_t>& order : some_orders(7)) {
+    for (const size_t num_kept : {1, 2, 4}) {
+      std::map<std::vector<size_t>, double> free;
+      for (int n = 0; n < kOffsets; ++n)
+        free[reduced(log_weights, num_kept, (n + 0.5) / kOffsets, order).kept] += 1.0 / kOffsets;
+      for (size_t retained = 0; retained < 7; ++retained) {
+        double chosen = 0;
+        for (const auto& [kept, share] : free) {
+          if (std::binary_search(kept.begin(), kept.end(), retained)) chosen += share;
+        }
+        std::map<std::vector<size_t>, double> given;
+        for (int n = 0; n < kOffsets; ++n) {
+          Reduced result;
+          Reducer().reduce(log_weights, num_kept, (n + 0.5) / kOffsets, order, result.kept,
+                           result.log_weights, retained);
+          REQUIRE(result.kept.size() == num_kept);
+          REQUIRE(std::binary_search(result.kept.begin(), result.kept.end(), retained));
+          given[result.kept] += 1.0 / kOffsets;
+        }
+        for (const auto& [kept, share] : free) {
+          const bool has = std::binary_search(kept.begin(), kept.end(), retained);
+          CHECK(std::abs(given[kept] - (has ? share / chosen : 0)) < 0.003);
+        }
+      }
+    }
   }
 }

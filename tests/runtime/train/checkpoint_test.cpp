@@ -336,11 +336,11 @@ TEST_CASE("a checkpoint of another format is refused, and what forges one is fou
   const std::string build = "\"build\":\"" + describe_build(program) + "\"";
   CHECK(with([](TensorFile&) {}).empty());
   CHECK(with([&](TensorFile& file) {
-          replace(file.metadata["scry.training"], "\"format\":4", "\"format\":5");
-        }).starts_with("its run is of another version of Scry (format 5, not 4); start a new"));
+          replace(file.metadata["scry.training"], "\"format\":5", "\"format\":6");
+        }).starts_with("its run is of another version of Scry (format 6, not 5); start a new"));
   CHECK(with([&](TensorFile& file) {
-          replace(file.metadata["scry.training"], "\"format\":4,", "");
-        }).starts_with("its run is of another version of Scry (format 1, not 4); start a new"));
+          replace(file.metadata["scry.training"], "\"format\":5,", "");
+        }).starts_with("its run is of another version of Scry (format 1, not 5); start a new"));
   CHECK(with([&](TensorFile& file) {
           replace(file.metadata["scry.training"], build, "\"build\":7");
         }) == "the checkpoint is damaged (a value of another kind)");

@@ -139,8 +139,8 @@ TEST_CASE("a perplexity is given only where log Z is not known to be more than 1
   CHECK(loss == Approx(std::log(3.0) * 41 / 12).epsilon(1e-12));
   CHECK(describe_overshoot(good) ==
         "epoch 3: 1 of 12 development sequences have G(y) above the estimated log Z, which is thus "
-        "too low: perplexities may be too good; give more particles (-M), learn a proposal "
-        "along (learn --joint), or normalize the model locally");
+        "too low: perplexities may be too good; give more particles (-M), a proposal that is "
+        "learned along, or normalize the model locally");
 
   EpochReport bad = measure_overshooting(0.44, loss);
   CHECK_FALSE(bad.is_reliable);

@@ -103,8 +103,18 @@ TEST_CASE("fitting a globally normalized HMM lowers its conditional perplexity")
   CHECK(exact_perplexity(setting.start, setting.dev) > 1.5);
   CHECK(exact_perplexity(result.parameters, setting.dev) < 1.25);
   CHECK(std::isnan(result.history.back().offset_kl));
+  CHECK(notes.find("gradient: ranking") != std::string::npos);
+  // The proposal is learned along, unless it is not what y* is set against.
+  CHECK(exact_kl(setting.program, result.parameters, setting.dev) <
+        exact_kl(setting.program, setting.start, setting.dev));
+  TrainOptions without = quick_options();
+  without.contrast = Contrast::kSample;
+  const TrainResult alone =
+      fit(setting.program, setting.start, setting.train, setting.dev, without, hooks);
+  CHECK(notes.find("warning: gradient: sample") != std::string::npos);
+  CHECK(exact_perplexity(alone.parameters, setting.dev) < 1.25);
   for (int64_t k = 32; k < 64; ++k)
-    CHECK(result.parameters.values.get(k) == setting.start.values.get(k));
+    CHECK(alone.parameters.values.get(k) == setting.start.values.get(k));
 }
 
 TEST_CASE("with the exact lookahead, the development perplexity is the exact one") {

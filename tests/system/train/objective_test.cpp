@@ -179,7 +179,8 @@ TEST_CASE("the likelihoods' gradients are those of Replay and enumeration, sampl
       const Vector exact_conditional = flatten(problem.program, conditional, ParamGroup::kModel);
       // Ẑ and Σ w ∇G are unbiased for any M, whatever is resampled. So Ẑ/Z is 1 in the mean, and
       // that times the estimate is the exact gradient.
-      const auto objective = make_conditional_likelihood(8);
+      const auto objective =
+          make_conditional_likelihood({.contrast = Contrast::kSample, .particles = 8});
       Estimates estimates(problem, *objective, 1, y);
       Moments ratio;
       const Unbiasedness bias = measure_bias(exact_conditional, 4000, [&](int n) {
@@ -212,17 +213,26 @@ TEST_CASE("with the exact lookahead of an HMM, log p(y | x) is exact for any num
     const double log_z = hmm_log_z(problem.program, problem.parameters, problem.x);
     const double log_score =
         Replay(problem.program, problem.parameters).run(problem.x, y).log_score;
-    for (const int particles : {1, 2, 7}) {
-      const auto worker =
-          make_conditional_likelihood(particles)->make_worker(problem.program, problem.parameters);
-      for (uint64_t seed = 0; seed < 5; ++seed) {
-        const TrainExample example{problem.x, y, 0};
-        Tally tally;
-        worker->measure({&example, 1}, seed, tally);
-        CHECK(std::abs(tally[Tally::kLoss] - (log_z - log_score)) < 1e-9);
-        CHECK(std::abs(tally[Tally::kNegativeLogP] - (log_z - log_score)) < 1e-9);
-        CHECK(std::abs(tally[Tally::kEss] - 1) < 1e-9);
-        CHECK(tally[Tally::kOvershot] == 0);
+    const TrainExample example{problem.x, y, 0};
+    for (const Contrast contrast :
+         {Contrast::kRanking, Contrast::kDiscrete, Contrast::kSmc, Contrast::kSample}) {
+      for (const int particles : {1, 2, 7}) {
+        const auto worker =
+            make_conditional_likelihood({.contrast = contrast, .particles = particles})
+                ->make_worker(problem.program, problem.parameters);
+        for (uint64_t seed = 0; seed < 3; ++seed) {
+          Tally tally, measured;
+          Gradients gradients(problem.program);
+          worker->add_gradient({&example, 1}, seed, 1, gradients, tally);
+          CHECK(std::abs(tally[Tally::kLoss] - (log_z - log_score)) < 1e-9);
+          CHECK(std::abs(tally[Tally::kNegativeLogP] - (log_z - log_score)) < 1e-9);
+          if (contrast != Contrast::kDiscrete) CHECK(std::abs(tally[Tally::kEss] - 1) < 1e-9);
+          CHECK(tally[Tally::kOvershot] == 0);
+          worker->measure({&example, 1}, seed, measured);
+          CHECK(std::abs(measured[Tally::kNegativeLogP] - (log_z - log_score)) < 1e-9);
+          CHECK(std::abs(measured[Tally::kGap]) < 1e-9);
+          CHECK(std::abs(measured[Tally::kDrift]) < 1e-9);
+        }
       }
     }
   }
@@ -244,11 +254,12 @@ TEST_CASE("a tagging that scores above the estimated log Z counts as certain, an
         std::max_element(exact.log_p.begin(), exact.log_p.end()) - exact.log_p.begin());
     const double log_score = exact.log_p[best] + exact.log_z;
     const TrainExample example{problem.x, exact.ys[best], 0};
-    const auto worker =
-        make_conditional_likelihood(1)->make_worker(problem.program, problem.parameters);
+    const auto worker = make_conditional_likelihood({.contrast = Contrast::kSample, .particles = 1})
+                            ->make_worker(problem.program, problem.parameters);
+    Gradients gradients(problem.program);
     for (uint32_t n = 0; n < 300; ++n, ++num_runs) {
       Tally tally;
-      worker->measure({&example, 1}, derive_seed(8, n), tally);
+      worker->add_gradient({&example, 1}, derive_seed(8, n), 1, gradients, tally);
       const double log_z =
           sample(problem.program, problem.parameters, problem.x,
                  {.method = Method::kSmooth, .particles = 1, .seed = derive_seed(8, n)})
