@@ -224,12 +224,10 @@ std::optional<Likelihood> peek_likelihood(const std::string& path) {
   try {
     const TensorFile file = read_tensors(path);
     const auto found = file.metadata.find(kTraining);
-    if (found == file.metadata.end()) return std::nullopt;
-    const Likelihood likelihood = read_likelihood(found->second);
-    if (likelihood != Likelihood::kAuto) return likelihood;
-  } catch (const Error&) {  // read_checkpoint will say so
+    if (found != file.metadata.end()) return read_likelihood(found->second);
+  } catch (const Error&) {
   }
-  return std::nullopt;
+  return Likelihood::kAuto;
 }
 
 TrainState begin_run(const Program& program, const Parameters& start, const RunIdentity& identity,

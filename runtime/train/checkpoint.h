@@ -36,8 +36,8 @@ void write_checkpoint(const std::string& path, const Program& program, const Run
 TrainState read_checkpoint(const std::string& path, const Program& program,
                            const RunIdentity& identity, const TrainHooks& hooks = {});
 
-/// What the run in this file was found to need, before anything else of it is known; nothing if the
-/// file is no checkpoint of a fit.
+/// What the run in this file was found to need, before anything else of it is known: kAuto if it is
+/// no checkpoint of a fit, as read_checkpoint will say; nothing if there is no file.
 std::optional<Likelihood> peek_likelihood(const std::string& path);
 
 /// The state that a run begins with: the checkpoint's if it is resumed and there is one, else a new
