@@ -148,7 +148,8 @@ class TrainBench {
     add_peer("learn M = 32", "--task train --particles 32 --steps 20");
     add_crf(kExactCrf, make_exact_likelihood());
     for (const int particles : {8, 32, 128})
-      add_crf(fmt::format("CRF, M = {}", particles), make_conditional_likelihood(particles));
+      add_crf(fmt::format("CRF, M = {}", particles),
+              make_conditional_likelihood({.particles = particles}));
     add_sampling("sample M = 32", sampling(32, Trigger::kNever));
     add_peer("sample M = 32", "--task sample --particles 32 --steps 30");
     add_sampling("sample M = 128, ESS", sampling(128, Trigger::kEss));

@@ -88,6 +88,7 @@ Rescored rescore(const Ensemble& ensemble, std::span<const double> log_scores,
     log_twice[i] = log_once[i] + log_ratio;
     after.log_weights[i] = log_once[i];
   }
+  after.known.reset();  // that was of the other model
   after.log_z = log_sum_exp(after.log_weights);
   if (!std::isfinite(after.log_z))
     throw Error("no tagging of the ensemble has mass under the model");

@@ -111,7 +111,7 @@ class RescoreCommand {
                                                        : "file";
     const bool has_steps = result.ensemble && !result.ensemble->steps.empty();
     const std::string text =
-        result_json(result, program_.task, "", parameters, SIZE_MAX, has_steps);
+        result_json(result, program_.task, "", parameters, SIZE_MAX, has_steps, false);
     const bool is_product = options_.rescoring.combine == Combine::kProduct;
     const Json how{{"combine", options_.combine},
                    {"alpha", is_product ? Json(options_.rescoring.alpha) : Json()},

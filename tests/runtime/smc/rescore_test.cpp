@@ -182,3 +182,13 @@ TEST_CASE("the same model changes nothing but the claim; no mass and no sense ar
   CHECK(rest.ensemble.sequence(0)[0] == 1);
   CHECK(std::isfinite(rest.ensemble.log_z));
 }
+
+TEST_CASE("what exact draws know of their model is not said of another") {
+  const Hmm hmm;
+  const Ensemble draws = sample_finite(hmm.program, hmm.parameters, kX, {.particles = 50});
+  REQUIRE(draws.entropy());
+  REQUIRE(draws.has_exact_marginals());
+  const Ensemble after = rescore(draws, near_scores(draws), {}).ensemble;
+  CHECK_FALSE(after.entropy());
+  CHECK_FALSE(after.has_exact_marginals());
+}
