@@ -50,6 +50,7 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
     throw TrainingError("no sequence of it could be scored: every particle has weight 0");
   report.dev_sequences = tally.count(Tally::kSequences);
   report.dev_overshot = tally.count(Tally::kOvershot);
+  report.dev_estimated = tally.count(Tally::kEstimated);
   report.is_reliable = tally.is_reliable();
   if (!report.is_reliable) return INFINITY;
   report.perplexity = std::exp(tally[Tally::kNegativeLogP] / tally[Tally::kSymbols]);

@@ -11,8 +11,9 @@
 namespace scry {
 
 ForestSampler::ForestSampler(const Program& program, const Parameters& parameters,
-                             const SampleOptions& options, bool keeps_cells)
+                             const SampleOptions& options, bool keeps_cells, bool observed_only)
     : program_(program),
+      is_observed_(observed_only),
       options_(options),
       interpreter_(program, parameters, options),
       recording_(program, keeps_cells) {}
@@ -48,7 +49,8 @@ const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint
   inputs_.clear();
   jobs_.clear();
   outcomes_.assign(examples.size(), {});
-  for (const TrainExample& example : examples) inputs_.emplace_back(example.x);
+  for (const TrainExample& example : examples)
+    inputs_.emplace_back(example.x, is_observed_ && example.allowed ? *example.allowed : TagSets());
   for (size_t i = 0; i < examples.size(); ++i)
     jobs_.push_back({&inputs_[i], examples[i].number, &outcomes_[i]});
   check_memory();

@@ -9,9 +9,10 @@ namespace scry {
 
 class ForestSampler {
  public:
-  /// Cells are kept if the gradient of the proposal is wanted.
+  /// Cells are kept if the gradient of the proposal is wanted. With `observed_only`, taggings are
+  /// those that TrainExample::allowed lets be.
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
-                bool keeps_cells);
+                bool keeps_cells, bool observed_only = false);
 
   /// To work in, from now on.
   void set_memory(int64_t bytes);
@@ -41,6 +42,7 @@ class ForestSampler {
   void summarize();
 
   const Program& program_;
+  const bool is_observed_;
   SampleOptions options_;
   Interpreter interpreter_;
   Recording recording_;

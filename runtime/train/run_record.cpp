@@ -130,6 +130,7 @@ void visit_report(Visitor& visit, T& report) {
   visit("dev_failed", report.dev_failed);
   visit("dev_sequences", report.dev_sequences);
   visit("dev_overshot", report.dev_overshot);
+  visit("dev_estimated", report.dev_estimated);
   visit("is_reliable", report.is_reliable);
   visit("dev_score", report.dev_score);
   visit("is_best", report.is_best);

@@ -8,6 +8,7 @@
 #include "runtime/train/exact_likelihood.h"
 #include "runtime/train/joint_likelihood.h"
 #include "runtime/train/minibatches.h"
+#include "runtime/train/observed_sum.h"
 #include "runtime/train/proposal_divergence.h"
 #include "runtime/train/train_data.h"
 #include "runtime/train/trainer.h"
@@ -59,10 +60,13 @@ class Run {
       state_.likelihood = choose_likelihood(program_, state_.parameters, train_.examples,
                                             options_.likelihood, hooks_);
     }
-    return make_goal(state_.likelihood == Likelihood::kJoint ? make_joint_likelihood()
-                     : state_.likelihood == Likelihood::kExact
-                         ? make_exact_likelihood()
-                         : make_conditional_likelihood(options_.particles));
+    const bool is_exact = describe_incomplete();
+    return make_goal(
+        state_.likelihood == Likelihood::kJoint
+            ? make_joint_likelihood({.is_exact = is_exact, .particles = options_.particles})
+        : state_.likelihood == Likelihood::kExact
+            ? make_exact_likelihood()
+            : make_conditional_likelihood(options_.particles));
   }
   ShardedObjective make_divergence() {
     return make_goal(make_proposal_divergence({.particles = options_.particles,
@@ -112,6 +116,40 @@ class Run {
   }
 
  private:
+  /// Notes how many examples are incomplete and what is done about it. Whether that is exact.
+  /// Throws Error if nothing can be done.
+  bool describe_incomplete() const {
+    if (train_.num_incomplete + dev_.num_incomplete == 0) return false;
+    if (state_.likelihood == Likelihood::kConditional) {
+      throw Error(
+          "some tags are incomplete (* or A|B, or none), which conditional likelihood with sampled "
+          "gradients cannot use: give complete tags (scry impute), or a model that is locally "
+          "normalized or has finite states");
+    }
+    // By parameters that a run that goes on has, too: what is chosen must be the same.
+    const Parameters fresh = Parameters::fresh(program_, options_.seed);
+    std::vector<TrainExample> incomplete = select_examples(train_.examples, false);
+    for (const TrainExample& example : select_examples(dev_.examples, false))
+      incomplete.push_back(example);
+    const bool is_exact = state_.likelihood == Likelihood::kExact ||
+                          has_exact_likelihood(program_, fresh, incomplete);
+    std::string text;
+    if (train_.num_incomplete > 0)
+      text = fmt::format("{} of {} examples", train_.num_incomplete, train_.examples.size());
+    if (dev_.num_incomplete > 0) {
+      text += fmt::format("{}{} of {} development examples", text.empty() ? "" : " and ",
+                          dev_.num_incomplete, dev_.examples.size());
+    }
+    if (hooks_.note) {
+      hooks_.note(fmt::format(
+          "{} have incomplete tags, and count by the likelihood of what is known: {}", text,
+          is_exact ? "exact sums over finite states"
+                   : fmt::format("estimated by discrete sets of {}, on average too low",
+                                 options_.particles)));
+    }
+    return is_exact;
+  }
+
   TrainData check_data(std::span<const Example> given, TagUse tags, ExampleSet set) const {
     const bool is_training = set == ExampleSet::kTraining;
     TrainData data = check_examples(program_, given, tags, set);

@@ -89,7 +89,8 @@ struct EpochReport {
   double dev_residual_rms = NAN, dev_to_go_rmse = NAN;
   int64_t dev_failed = 0;  ///< development sequences left out: no particle had weight
   int64_t dev_sequences = 0,
-          dev_overshot = 0;  ///< Tally::num_sequences and num_overshot (fit, joint)
+          dev_overshot = 0;   ///< Tally::num_sequences and num_overshot (fit, joint)
+  int64_t dev_estimated = 0;  ///< Tally::kEstimated: then the perplexity is an estimate
   /// False: too many development sequences overshot, or by too much, for the perplexity to be
   /// given. Such an epoch is never the best.
   bool is_reliable = true;
@@ -137,7 +138,8 @@ struct TrainResult {
 /// Throws Error if the options make no sense.
 void check_options(const TrainOptions& options);
 
-/// Fits θ to tagged examples. Throws Error for options and data that make no sense, TrainingError
+/// Fits θ to tagged examples; incomplete ones count by the likelihood of what is known of them
+/// (observed_sum.h). Throws Error for options and data that make no sense, TrainingError
 /// if numbers run away, ExampleError if an example cannot be trained on, or shows that a model that
 /// was taken for locally normalized is not.
 TrainResult fit(const Program& program, const Parameters& start, std::span<const Example> train,

@@ -44,6 +44,9 @@ constexpr std::array kCommands{
             "score MODEL --input data/stress/dev1.tsv", true, declare_score},
     Command{"sample", "Sample taggings of sequences, or search for the best",
             "sample MODEL --input data/stress/dev1.tsv -M 128 --stats", true, declare_sample},
+    Command{"impute", "Write complete versions of a partly tagged file, each tag a draw",
+            "impute MODEL --params fitted.safetensors --input partly.tsv -m 5 -o complete.tsv",
+            true, declare_impute},
     Command{"eval", "Compare methods: how far their samples are from the model",
             "eval MODEL --params learned.safetensors --input data/stress/test.tsv --methods "
             "PF,PS,beam -M 8,32",

@@ -32,7 +32,7 @@ TEST_CASE("examples outside the alphabets or without the tags they need are name
   CHECK(fault_of({0, 0}, {1, 2}, TagUse::kNeeded) ==
         "example 2: step 2: the tag 2 is outside the alphabet of 2");
   CHECK(fault_of({0, 0}, {1}, TagUse::kNeeded) == "example 2: 2 symbols but 1 tags");
-  CHECK(fault_of({0}, {}, TagUse::kNeeded) == "example 2: it has no tags, and fitting needs them");
+  CHECK(fault_of({0}, {}, TagUse::kNeeded).empty());  // they are open
   CHECK(fault_of({0}, {}, TagUse::kIgnored).empty());
   CHECK(fault_of({0}, {7, 7, 7}, TagUse::kIgnored).empty());
 }
