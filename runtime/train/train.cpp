@@ -6,6 +6,7 @@
 #include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/development.h"
 #include "runtime/train/exact_likelihood.h"
+#include "runtime/train/imputed_objective.h"
 #include "runtime/train/joint_likelihood.h"
 #include "runtime/train/minibatches.h"
 #include "runtime/train/observed_sum.h"
@@ -64,8 +65,9 @@ class Run {
     return make_goal(
         state_.likelihood == Likelihood::kJoint
             ? make_joint_likelihood({.is_exact = is_exact, .particles = options_.particles})
-        : state_.likelihood == Likelihood::kExact
-            ? make_exact_likelihood()
+        : state_.likelihood == Likelihood::kExact ? make_exact_likelihood()
+        : train_.num_incomplete > 0
+            ? make_imputed(make_conditional_likelihood(options_.particles), options_.particles)
             : make_conditional_likelihood(options_.particles));
   }
   ShardedObjective make_divergence() {
@@ -117,22 +119,23 @@ class Run {
 
  private:
   /// Notes how many examples are incomplete and what is done about it. Whether that is exact.
-  /// Throws Error if nothing can be done.
+  /// Throws Error if nothing can be done about it.
   bool describe_incomplete() const {
     if (train_.num_incomplete + dev_.num_incomplete == 0) return false;
-    if (state_.likelihood == Likelihood::kConditional) {
+    const bool is_sampled = state_.likelihood == Likelihood::kConditional;
+    if (is_sampled && dev_.num_incomplete > 0) {
       throw Error(
-          "some tags are incomplete (* or A|B, or none), which conditional likelihood with sampled "
-          "gradients cannot use: give complete tags (scry impute), or a model that is locally "
-          "normalized or has finite states");
+          "some development tags are incomplete (* or A|B, or none), of which conditional "
+          "likelihood with sampled gradients cannot tell the perplexity: leave those sequences "
+          "out");
     }
     // By parameters that a run that goes on has, too: what is chosen must be the same.
     const Parameters fresh = Parameters::fresh(program_, options_.seed);
     std::vector<TrainExample> incomplete = select_examples(train_.examples, false);
     for (const TrainExample& example : select_examples(dev_.examples, false))
       incomplete.push_back(example);
-    const bool is_exact = state_.likelihood == Likelihood::kExact ||
-                          has_exact_likelihood(program_, fresh, incomplete);
+    const bool is_exact = !is_sampled && (state_.likelihood == Likelihood::kExact ||
+                                          has_exact_likelihood(program_, fresh, incomplete));
     std::string text;
     if (train_.num_incomplete > 0)
       text = fmt::format("{} of {} examples", train_.num_incomplete, train_.examples.size());
@@ -142,10 +145,15 @@ class Run {
     }
     if (hooks_.note) {
       hooks_.note(fmt::format(
-          "{} have incomplete tags, and count by the likelihood of what is known: {}", text,
-          is_exact ? "exact sums over finite states"
-                   : fmt::format("estimated by discrete sets of {}, on average too low",
-                                 options_.particles)));
+          "{} have incomplete tags, {}", text,
+          is_exact ? "and count by the likelihood of what is known: exact sums over finite states"
+          : is_sampled
+              ? fmt::format("which every update draws anew from discrete sets of {}; losses are "
+                            "those of the draws, on average too high",
+                            options_.particles)
+              : fmt::format("and count by the likelihood of what is known: estimated by discrete "
+                            "sets of {}, on average too low",
+                            options_.particles)));
     }
     return is_exact;
   }

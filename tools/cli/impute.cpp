@@ -168,8 +168,9 @@ int run_impute(const ImputeCommandOptions& options, const Bundle& bundle) {
   }
   tell(fmt::format("impute: {} of {} had incomplete tags{}", imputed.size(),
                    count_of(examples.size(), "sequence"), how));
-  tell(fmt::format("impute: wrote {} to {}", path_of(options.output, 1),
-                   path_of(options.output, options.imputing.versions)));
+  const std::string first = path_of(options.output, 1),
+                    last = path_of(options.output, options.imputing.versions);
+  tell(fmt::format("impute: wrote {}", first == last ? first : first + " to " + last));
   return 0;
 }
 
@@ -195,7 +196,7 @@ Action declare_impute(CLI::App& app) {
   add_count(app, "--threads", options->imputing.threads, 0, "0 for all cores")
       ->capture_default_str();
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
-  app.add_option("-o,--versions-to", options->output,
+  app.add_option("-o,--to", options->output,
                  "Where to: out.tsv stands for out.1.tsv, out.2.tsv, ...")
       ->type_name("NAME")
       ->required();

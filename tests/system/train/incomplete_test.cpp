@@ -6,6 +6,7 @@
 
 #include "runtime/search/search.h"
 #include "runtime/train/exact_likelihood.h"
+#include "runtime/train/imputed_objective.h"
 #include "runtime/train/joint_likelihood.h"
 #include "runtime/train/train.h"
 #include "runtime/train/train_data.h"
@@ -244,6 +245,28 @@ TEST_CASE("discrete sets that hold all that may be are exact, and smaller ones a
   CHECK(losses.mean > loss - 4 * losses.standard_error());  // too high, if anything
 }
 
+TEST_CASE("taggings that are completed by draws have the gradient of what is known on average") {
+  const VectorHmm model(kTask);
+  const Program program = compile(model, {.precision = Precision::kDouble});
+  Parameters parameters = Parameters::fresh(program, 3);
+  const std::vector<Example> examples = some_examples(program.task);
+  Gradients enumerated(program);
+  const double loss = enumerate_loss(program, parameters, examples, Normalized::kYes, &enumerated);
+  const auto objective = make_imputed(make_joint_likelihood(), 1000);
+  Moments losses;
+  const Unbiasedness bias =
+      measure_bias(flatten(program, enumerated, ParamGroup::kModel), 1000, [&](int n) {
+        const Computed drawn =
+            compute(program, parameters, examples, *objective, static_cast<uint64_t>(n) + 1);
+        losses.add(drawn.loss);
+        return drawn.gradient;
+      });
+  CHECK(bias.variance > 0.01);
+  CHECK(bias.worst_element < 4);
+  CHECK(bias.worst_direction < 4);
+  CHECK(losses.mean > loss + 4 * losses.standard_error());
+}
+
 namespace {
 
 /// The HMM as probabilities.
@@ -397,8 +420,8 @@ TEST_CASE("fits by what is known end where exact EM does: exactly, or within the
     PlainHmm em = PlainHmm::of(program, start);
     for (int i = 0; i < 1500; ++i) em = em.improved(examples);
     const double best = em.log_likelihood(examples) / 80;
-    TrainOptions options = whole_batches(examples.size(), 500);
-    options.particles = 16;
+    TrainOptions options = whole_batches(examples.size(), 2000);
+    options.particles = 4;
     std::string notes;
     TrainHooks hooks;
     hooks.note = [&](const std::string& text) { notes += text + "\n"; };
@@ -406,10 +429,11 @@ TEST_CASE("fits by what is known end where exact EM does: exactly, or within the
     const double found = nats_per_sequence(program, result.parameters, examples);
     const bool is_exact = has_finite_states(program);
     INFO("EM " << best << ", fit " << found << "; " << notes);
-    CHECK(notes.find(is_exact ? "exact sums" : "estimated by discrete sets of 16") !=
+    CHECK(notes.find(is_exact ? "exact sums" : "estimated by discrete sets of 4") !=
           std::string::npos);
     CHECK(nats_per_sequence(program, start, examples) < best - 1);
-    CHECK(std::abs(found - best) < (is_exact ? 1e-4 : 5e-3));
+    // What EM makes 0, a softmax comes near to.
+    CHECK(std::abs(found - best) < (is_exact ? 2e-4 : 5e-3));
     const PlainHmm fitted = PlainHmm::of(program, result.parameters);
     CHECK((fitted.transition - em.transition).cwiseAbs().maxCoeff() < (is_exact ? 0.01 : 0.1));
     CHECK((fitted.emission - em.emission).cwiseAbs().maxCoeff() < (is_exact ? 0.01 : 0.1));
@@ -422,7 +446,7 @@ TEST_CASE("with most tags hidden, partly tagged lines beat the complete ones alo
   for (const Model* model : std::initializer_list<const Model*>{&finite, &vector}) {
     const Program program = compile(*model, {.precision = Precision::kDouble});
     for (const uint32_t seed : {1, 2, 3}) {
-      const std::vector<Example> examples = draw_examples(200, 10 + seed, 0.89),
+      const std::vector<Example> examples = draw_examples(200, 10 + seed, 0.95),
                                  held_out = draw_examples(200, 20 + seed, 0);
       std::vector<Example> complete;
       double num_known = 0, num_tags = 0;
@@ -436,7 +460,7 @@ TEST_CASE("with most tags hidden, partly tagged lines beat the complete ones alo
         }
         num_known += static_cast<double>(example.y.size());
       }
-      CHECK(num_known / num_tags < 0.25);
+      CHECK(num_known / num_tags < 0.2);
       const Parameters start = Parameters::fresh(program, seed);
       const double with_partial = nats_per_sequence(
           program,
