@@ -89,7 +89,7 @@ TEST_CASE("where states are not finite, draws from discrete sets are said to be 
   const Sandbox box;
   write_text(box.path("in.tsv"), "M AA D AH L\t- 1 - 0 -\n" + std::string("M AH D AH L AA M M\n"));
   const auto result = box.program("lesson_03_stress_tagger impute --input in.tsv -m 2 -M 64 -o v");
-  CHECK(result.exit_code == 0);
+  REQUIRE(result.exit_code == 0);
   CHECK(result.err.find("impute: 1 of 2 sequences had incomplete tags: draws from discrete sets of "
                         "64 for 1\n") != std::string::npos);
   CHECK(lines_of(read_file(box.path("v.2")))[0] == "M AA D AH L\t- 1 - 0 -");
@@ -101,7 +101,7 @@ TEST_CASE("fits with incomplete tags say how many, are the same for any threads,
   const std::string fit =
       "lesson_03_stress_tagger fit --train in.tsv --dev in.tsv -M 8 --save-updates 1 ";
   const auto result = box.program(fit + "-o a --epochs 2 --threads 1");
-  CHECK(result.exit_code == 0);
+  REQUIRE(result.exit_code == 0);
   CHECK(result.err.find("fit: 3 of 4 examples and 3 of 4 development examples have incomplete "
                         "tags, and count by the likelihood of what is known: estimated by "
                         "discrete sets of 8, on average too low\n") != std::string::npos);

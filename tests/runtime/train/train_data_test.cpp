@@ -57,8 +57,9 @@ TEST_CASE("what is known of open tags is checked, ended and counted") {
   half.allowed = TagSets(2, 2);
   half.allowed.allow_only(2, {1});
   both.allowed = half.allowed;
+  std::deque<std::vector<Example>> kept;
   const auto check = [&](const Example& example) {
-    return check_examples(program, std::vector{both, example}, TagUse::kNeeded,
+    return check_examples(program, kept.emplace_back(std::vector{both, example}), TagUse::kNeeded,
                           ExampleSet::kTraining);
   };
   CHECK_THROWS_WITH(check(open), "example 1: it has tags, and sets of tags beside them");
