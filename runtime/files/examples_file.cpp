@@ -32,6 +32,13 @@ class SequenceReader {
  public:
   explicit SequenceReader(const Task& task) : task_(task) {}
 
+  static void check_tags(const RawSequence& raw, const char* what) {
+    if (raw.has_tags) return;
+    throw Fault{raw.line, raw.in_columns
+                              ? fmt::format("there is no column of {}", what)
+                              : fmt::format("there is no tab between symbols and {}", what)};
+  }
+
   Example read_example(const RawSequence& raw) const {
     check_form(raw);
     check_tags(raw, "tags");
@@ -39,6 +46,38 @@ class SequenceReader {
                     numbers(raw.tags, task_.y, "output", false), raw.symbols_text, raw.tags_text,
                     raw.line};
     check_lengths(raw, example.x.size(), example.y.size());
+    return example;
+  }
+
+  /// Likewise, of which tags may be open.
+  Example read_partial(const RawSequence& raw) const {
+    if (raw.has_tags && std::none_of(raw.tags.begin(), raw.tags.end(),
+                                     [&](const auto& word) { return is_set(word.text); }))
+      return read_example(raw);
+    check_form(raw);
+    Example example{numbers(raw.symbols, task_.x, "input", false),
+                    {},
+                    raw.symbols_text,
+                    raw.tags_text,
+                    raw.line};
+    if (!raw.has_tags) return example;
+    const Words sets = sets_of(raw, example.x.size(), "tags");
+    if (std::all_of(sets.begin(), sets.end(), [&](const auto& set) { return is_open(set.text); }))
+      return example;
+    example.allowed = TagSets(static_cast<int>(sets.size()), task_.y.size());
+    std::vector<int> only;
+    for (const RawSequence::Word& set : sets) {
+      const int step = 1 + static_cast<int>(&set - sets.data());
+      if (is_open(set.text)) continue;
+      const std::vector<int> allowed = tags(set, step);
+      example.allowed.allow_only(step, allowed);
+      if (std::all_of(allowed.begin(), allowed.end(), [&](int tag) { return tag == allowed[0]; }))
+        only.push_back(allowed[0]);
+    }
+    if (only.size() == sets.size()) {  // such as A|A
+      example.y = std::move(only);
+      example.allowed = {};
+    }
     return example;
   }
 
@@ -84,21 +123,34 @@ class SequenceReader {
     }
     if (given != GivenTags::kAllowed) return;
     check_tags(raw, "allowed tags");
-    const auto length = static_cast<int>(line.x.size());
-    Words sets = raw.tags;
-    if (sets.size() == line.x.size() + 1 && fits_end(sets.back().text)) sets.pop_back();
-    if (sets.size() != line.x.size()) {
-      throw Fault{raw.line,
-                  fmt::format("{} symbols but {} sets of allowed tags", length, sets.size())};
-    }
-    line.allowed = TagSets(length, task_.y.size());
-    for (int step = 1; step <= length; ++step) {
-      const RawSequence::Word& set = sets[static_cast<size_t>(step) - 1];
-      if (set.text != "*") line.allowed.allow_only(step, tags(set, step));
+    const Words sets = sets_of(raw, line.x.size(), "sets of allowed tags");
+    line.allowed = TagSets(static_cast<int>(sets.size()), task_.y.size());
+    for (const RawSequence::Word& set : sets) {
+      const int step = 1 + static_cast<int>(&set - sets.data());
+      if (!is_open(set.text)) line.allowed.allow_only(step, tags(set, step));
     }
   }
 
  private:
+  /// What stands for the tags of so many symbols, without EOS.
+  Words sets_of(const RawSequence& raw, size_t length, const char* what) const {
+    Words sets = raw.tags;
+    if (sets.size() == length + 1 && fits_end(sets.back().text)) sets.pop_back();
+    if (sets.size() != length) {
+      throw Fault{raw.line,
+                  fmt::format("{} but {} {}", count_of(length, "symbol"), sets.size(), what)};
+    }
+    return sets;
+  }
+
+  /// Whether it is no tag but says which may be; what is a tag's own name is that tag.
+  bool is_set(std::string_view text) const {
+    if (text != "*" && text.find('|') == std::string_view::npos) return false;
+    const std::optional<int> id = task_.y.find(text);
+    return !id || task_.y.name(*id) != text;  // the unknown tag has another name
+  }
+  bool is_open(std::string_view text) const { return text == "*" && is_set(text); }
+
   static void check_form(const RawSequence& raw) {
     if (!raw.error.empty()) throw Fault{raw.line, raw.error};
     if (raw.symbols.empty()) throw Fault{raw.line, "there are no symbols"};
@@ -107,13 +159,6 @@ class SequenceReader {
   static void check_lengths(const RawSequence& raw, size_t num_symbols, size_t num_tags) {
     if (num_symbols == num_tags) return;
     throw Fault{raw.line, count_of(num_symbols, "symbol") + " but " + count_of(num_tags, "tag")};
-  }
-
-  static void check_tags(const RawSequence& raw, const char* what) {
-    if (raw.has_tags) return;
-    throw Fault{raw.line, raw.in_columns
-                              ? fmt::format("there is no column of {}", what)
-                              : fmt::format("there is no tab between symbols and {}", what)};
   }
 
   [[noreturn]] static void fail(const RawSequence::Word& word, size_t step, bool name_step,
@@ -154,13 +199,15 @@ class SequenceReader {
         fail(set, static_cast<size_t>(step), true, *early);
       return *id;
     };
-    if (task_.y.find(set.text)) return {number(set.text)};
+    if (!is_set(set.text)) return {number(set.text)};
     std::vector<int> ids;
     for (std::string_view rest = set.text; !rest.empty();) {
       const std::string_view name = rest.substr(0, rest.find('|'));
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
       if (!name.empty()) ids.push_back(number(name));
     }
+    if (ids.empty())
+      fail(set, static_cast<size_t>(step), true, fmt::format("{} names no tag", quote(set.text)));
     return ids;
   }
 
@@ -185,18 +232,27 @@ void add_taggings(const SequenceReader& reader, const RawSequence& raw, const Ta
 }  // namespace
 
 std::vector<Example> read_examples(const std::string& path, const Task& task,
-                                   const FileFormat& format) {
+                                   const FileFormat& format, KnownTags known) {
   const std::string name = ByteSource::name_of(path);
   const SequenceReader reader(task);
   std::vector<Example> examples;
+  bool any_tags = false;
   read_sequences(path, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
+    any_tags = any_tags || raw.has_tags;
     try {
       if (!raw.ensemble.empty()) return add_taggings(reader, raw, task, examples);
-      examples.push_back(reader.read_example(raw));
+      if (raw.in_columns) reader.check_tags(raw, "tags");
+      examples.push_back(known == KnownTags::kAll ? reader.read_example(raw)
+                                                  : reader.read_partial(raw));
     } catch (const Fault& fault) {
       throw DataError(fmt::format("{}:{}: {}", name, fault.line, fault.message));
     }
   });
+  // Nothing says that tags are left open: these are no examples.
+  if (!any_tags) {
+    throw DataError(fmt::format("{}:{}: there is no tab between symbols and tags", name,
+                                examples.front().line));
+  }
   return examples;
 }
 

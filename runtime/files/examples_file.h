@@ -13,11 +13,17 @@
 
 namespace scry {
 
+/// A sequence and its tags; or, with an empty `y`, what is known of them.
 struct Example {
   std::vector<int> x, y;      ///< numbers in the task's alphabets, equally many, without EOS
   std::string symbols, tags;  ///< as they stand in the file, with blanks between them
   int line = 0;               ///< the first, counted from 1
+  TagSets allowed = {};       ///< where `y` is empty: the tags that may be; empty: all
 };
+
+/// Whether files of examples may leave tags open: "*" for any, "A|B" for one of several, a line
+/// without tags, in a file that has some, for all of them. A tag that has such a name is that tag.
+enum class KnownTags : uint8_t { kAll, kSome };
 
 /// Reads all of a file, or standard input for "-", in either layout. Blank lines that separate
 /// nothing and the carriage returns of Windows are passed over; an unknown symbol is read as the
@@ -25,7 +31,8 @@ struct Example {
 /// leave it out. Of ensembles, where the format allows them, every tagging is an example. Throws
 /// DataError ("train.tsv:41: 5 symbols but 4 tags") if anything is wrong or there is no example.
 std::vector<Example> read_examples(const std::string& path, const Task& task,
-                                   const FileFormat& format = {});
+                                   const FileFormat& format = {},
+                                   KnownTags known = KnownTags::kAll);
 
 /// A sequence to be tagged.
 struct InputLine {

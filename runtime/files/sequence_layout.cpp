@@ -219,8 +219,12 @@ class ConllReader {
       sequence_.line = number;
       return;
     }
-    add(fields[x_], number, sequence_.symbols, sequence_.symbols_text);
-    if (has_tags_) add(fields[y_], number, sequence_.tags, sequence_.tags_text);
+    const auto word_of = [&](size_t column) {
+      const auto offset = static_cast<size_t>(fields[column].data() - lines_.back().data());
+      return RawSequence::Word{fields[column], number, offset};
+    };
+    add(word_of(x_), sequence_.symbols, sequence_.symbols_text);
+    if (has_tags_) add(word_of(y_), sequence_.tags, sequence_.tags_text);
     sequence_.places.push_back(place_of_tag(lines_.back(), fields));
   }
 
@@ -272,11 +276,11 @@ class ConllReader {
     return {text.substr(0, start), text.substr(start + fields[y_].size())};
   }
 
-  static void add(std::string_view word, int line, std::vector<RawSequence::Word>& words,
+  static void add(const RawSequence::Word& word, std::vector<RawSequence::Word>& words,
                   std::string& text) {
     if (!words.empty()) text += ' ';
-    text += word;
-    words.push_back({word, line});
+    text += word.text;
+    words.push_back(word);
   }
 
   Columns columns_;

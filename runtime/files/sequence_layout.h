@@ -36,6 +36,7 @@ struct RawSequence {
   struct Word {
     std::string_view text;
     int line;
+    size_t offset = 0;  ///< in columns: where it begins in its line, but for a byte order mark
   };
   std::vector<Word> symbols, tags;
   bool has_tags = false, in_columns = false;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "runtime/kernels/stepper.h"
 #include "runtime/smc/check_score.h"
@@ -68,7 +69,7 @@ class MassMeter {
       std::vector<int64_t> with_pairs;
       for (int64_t row = 0; row < count; ++row) {
         const auto s = static_cast<size_t>(row);
-        tags.push_back(examples[s].y[static_cast<size_t>(step) - 1]);
+        tags.push_back(tag_of(examples[s], step, row));
         if (!is_reached[s]) continue;
         note_tags(row, examples[s].number, step);
         if (step == pair_step(s, examples, turn)) with_pairs.push_back(row);
@@ -85,6 +86,22 @@ class MassMeter {
   }
 
  private:
+  /// The given one, or of those that may be the best.
+  int32_t tag_of(const TrainExample& example, int step, int64_t row) const {
+    if (example.is_complete()) return example.y[static_cast<size_t>(step) - 1];
+    const std::optional<int> end = program_.task.y.eos();
+    const bool at_end = end && step == static_cast<int>(example.x.size());
+    if (at_end) return *end;
+    int32_t best = -1;
+    for (int32_t tag = 0; tag < num_tags_; ++tag) {
+      if (tag == end || (example.allowed != nullptr && !example.allowed->allows(step, tag)))
+        continue;
+      const int64_t first = row * num_tags_;
+      if (best < 0 || cells_.scores.get(first + tag) > cells_.scores.get(first + best)) best = tag;
+    }
+    return best;
+  }
+
   /// The step of this example at which the pairs' mass is taken; 0: none.
   int pair_step(size_t s, std::span<const TrainExample> examples, int turn) const {
     const size_t distance = (examples.size() + kMaxPairPrefixes - 1) / kMaxPairPrefixes;

@@ -72,7 +72,7 @@ class Worker : public ObjectiveWorker {
   Worker(const Program& program, const Parameters& parameters, const ConditionalOptions& options)
       : is_exact_(options.contrast == Contrast::kEnumerate),
         sampler_(program, parameters, sampling_for(program, options), false,
-                 row_of(options.contrast).retains),
+                 row_of(options.contrast).retains ? GivenUse::kRetain : GivenUse::kNone),
         brackets_(program, parameters, std::max(options.particles, kLeastMeasured)),
         taggings_(program, parameters),
         batch_gradient_(program, parameters),

@@ -54,6 +54,7 @@ double measure_likelihood(ShardedObjective& objective, std::span<const TrainExam
     report.dev_gap = tally[Tally::kGap] / tally[Tally::kSymbols];
     report.dev_drift = tally[Tally::kDrift] / tally[Tally::kSymbols];
   }
+  report.dev_estimated = tally.count(Tally::kEstimated);
   report.is_reliable = tally.is_reliable();
   if (!report.is_reliable) return INFINITY;
   report.perplexity = std::exp(tally[Tally::kNegativeLogP] / tally[Tally::kSymbols]);

@@ -5,8 +5,8 @@
 namespace scry {
 
 /// log p(y | x) = G*_T - log Z of a model with finite states, by sums over the lattices of merged
-/// states (search/lattice_sums.h): the gradient is ∇G*_T - Σ p(arc) ∇g over all arcs, and nothing
-/// is drawn.
+/// states (lattice_gradient.h), and nothing is drawn. Of incomplete examples log Z(O) - log Z
+/// (observed_sum.h), of which the former is the case of one tagging.
 std::unique_ptr<Objective> make_exact_likelihood();
 
 /// Whether such sums can be had: the program has finite states, and the lattices of the longest

@@ -11,10 +11,10 @@
 namespace scry {
 
 ForestSampler::ForestSampler(const Program& program, const Parameters& parameters,
-                             const SampleOptions& options, bool keeps_cells, bool retains)
+                             const SampleOptions& options, bool keeps_cells, GivenUse use)
     : program_(program),
       options_(options),
-      retains_(retains),
+      use_(use),
       interpreter_(program, parameters, options),
       recording_(program, keeps_cells) {}
 
@@ -50,7 +50,10 @@ const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint
   jobs_.clear();
   outcomes_.assign(examples.size(), {});
   for (const TrainExample& example : examples)
-    inputs_.emplace_back(example.x, TagSets(), retains_ ? example.y : std::span<const int>());
+    inputs_.emplace_back(
+        example.x,
+        use_ == GivenUse::kAllow && example.allowed != nullptr ? *example.allowed : TagSets(),
+        use_ == GivenUse::kRetain ? example.y : std::span<const int>());
   for (size_t i = 0; i < examples.size(); ++i)
     jobs_.push_back({&inputs_[i], examples[i].number, &outcomes_[i]});
   check_memory();

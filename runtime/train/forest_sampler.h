@@ -7,12 +7,18 @@
 
 namespace scry {
 
+/// What is done with the tags that examples have.
+enum class GivenUse : uint8_t {
+  kNone,
+  kRetain,  ///< SampleInput::given: the tagging is one of those sampled
+  kAllow,   ///< TrainExample::allowed: no other taggings are sampled
+};
+
 class ForestSampler {
  public:
-  /// Cells are kept if the gradient of the proposal is wanted. With `retains`, the examples' own
-  /// taggings are retained (SampleInput::given).
+  /// Cells are kept if the gradient of the proposal is wanted.
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
-                bool keeps_cells, bool retains = false);
+                bool keeps_cells, GivenUse use = GivenUse::kNone);
 
   /// To work in, from now on.
   void set_memory(int64_t bytes);
@@ -43,7 +49,7 @@ class ForestSampler {
 
   const Program& program_;
   SampleOptions options_;
-  bool retains_;
+  GivenUse use_;
   Interpreter interpreter_;
   Recording recording_;
   std::vector<SampleInput> inputs_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/train/forest_gradient.h"
 #include "runtime/train/given_taggings.h"
@@ -13,15 +14,22 @@ namespace {
 
 class Worker : public ObjectiveWorker {
  public:
-  Worker(const Program& program, const Parameters& parameters)
-      : encoder_(program, parameters),
+  Worker(const Program& program, const Parameters& parameters, const ObservedSumOptions& options)
+      : options_(options),
+        observed_(make_observed_sum(program, parameters, options)),
+        encoder_(program, parameters),
         taggings_(program, parameters),
         batch_gradient_(program, parameters),
         forest_gradient_(program, parameters, batch_gradient_),
         batch_(program) {}
 
-  void add_gradient(std::span<const TrainExample> examples, uint64_t, double scale,
+  void set_memory(int64_t bytes) override { observed_->set_memory(bytes); }
+  void add_gradient(std::span<const TrainExample> all, uint64_t seed, double scale,
                     Gradients& gradients, Tally& tally) override {
+    const std::span<const TrainExample> examples = select(all);
+    if (!incomplete_.empty())
+      count(observed_->add_gradient(incomplete_, seed, -scale, gradients), tally);
+    if (examples.empty()) return;
     const Recording& given = follow(examples);
     weights_.assign(examples.size(), -scale);
     batch_gradient_.begin(batch_);
@@ -34,12 +42,23 @@ class Worker : public ObjectiveWorker {
     count(given, examples, tally);
     batch_gradient_.finish_model(gradients);
   }
-  void measure(std::span<const TrainExample> examples, uint64_t, Tally& tally) override {
+  void measure(std::span<const TrainExample> all, uint64_t seed, Tally& tally) override {
+    const std::span<const TrainExample> examples = select(all);
+    if (!incomplete_.empty()) count(observed_->measure(incomplete_, seed), tally);
+    if (examples.empty()) return;
     follow(examples);
     count(taggings_.score(batch_), examples, tally);
   }
 
  private:
+  /// The complete ones; the others are `incomplete_` then.
+  std::span<const TrainExample> select(std::span<const TrainExample> examples) {
+    incomplete_ = select_examples(examples, false);
+    if (incomplete_.empty()) return examples;
+    complete_ = select_examples(examples, true);
+    return complete_;
+  }
+
   const Recording& follow(std::span<const TrainExample> examples) {
     inputs_.clear();
     for (const TrainExample& example : examples) inputs_.push_back(example.x);
@@ -61,6 +80,24 @@ class Worker : public ObjectiveWorker {
     tally.add(Tally::kLoss, total);
   }
 
+  /// Of the incomplete ones.
+  void count(std::span<const double> log_sums, Tally& tally) const {
+    for (size_t s = 0; s < log_sums.size(); ++s) {
+      if (log_sums[s] == -INFINITY) {
+        tally.add(Tally::kFailed, 1);
+        continue;
+      }
+      const auto length = static_cast<int>(incomplete_[s].x.size());
+      if (log_sums[s] > score_slack(length)) fail_above_one(incomplete_[s], log_sums[s]);
+      const double loss = std::max(0.0, -log_sums[s]);
+      tally.add(Tally::kSequences, 1);
+      tally.add(Tally::kSymbols, length);
+      tally.add(Tally::kNegativeLogP, loss);
+      tally.add(Tally::kLoss, loss);
+      if (!options_.is_exact) tally.add(Tally::kEstimated, 1);
+    }
+  }
+
   [[noreturn]] static void fail_above_one(const TrainExample& example, double log_score) {
     throw ExampleError(
         example.number,
@@ -69,6 +106,9 @@ class Worker : public ObjectiveWorker {
                     log_score));
   }
 
+  const ObservedSumOptions options_;
+  std::unique_ptr<ObservedSum> observed_;
+  std::vector<TrainExample> complete_, incomplete_;
   BatchEncoder encoder_;
   GivenTaggings taggings_;
   BatchGradient batch_gradient_;
@@ -80,17 +120,23 @@ class Worker : public ObjectiveWorker {
 
 class JointLikelihood : public Objective {
  public:
+  explicit JointLikelihood(const ObservedSumOptions& options) : options_(options) {}
   std::string name() const override { return "joint likelihood"; }
   ParamGroup group() const override { return ParamGroup::kModel; }
   int shard() const override { return 16; }
   std::unique_ptr<ObjectiveWorker> make_worker(const Program& program,
                                                const Parameters& parameters) const override {
-    return std::make_unique<Worker>(program, parameters);
+    return std::make_unique<Worker>(program, parameters, options_);
   }
+
+ private:
+  ObservedSumOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_joint_likelihood() { return std::make_unique<JointLikelihood>(); }
+std::unique_ptr<Objective> make_joint_likelihood(const ObservedSumOptions& options) {
+  return std::make_unique<JointLikelihood>(options);
+}
 
 }  // namespace scry

@@ -6,14 +6,18 @@
 #include <vector>
 
 #include "runtime/kernels/parameters.h"
+#include "runtime/smc/tag_sets.h"
 #include "runtime/train/tally.h"
 
 namespace scry {
 
-/// An example as training sees it. `y` is empty where only x is given.
+/// An example as training sees it. `y` is empty where only x is given, or where not all tags are
+/// known.
 struct TrainExample {
   std::span<const int> x, y;
-  int64_t number = 0;  ///< in its file, from 0: the key of its random numbers
+  int64_t number = 0;                ///< in its file, from 0: the key of its random numbers
+  const TagSets* allowed = nullptr;  ///< where `y` is empty: the tags that may be; null: all
+  bool is_complete() const { return !y.empty(); }
 };
 
 /// What rounding, in float, may add to the score of so many steps.

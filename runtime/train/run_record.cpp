@@ -132,6 +132,7 @@ void visit_report(Visitor& visit, T& report) {
   visit("dev_overshot", report.dev_overshot);
   visit("dev_gap", report.dev_gap);
   visit("dev_drift", report.dev_drift);
+  visit("dev_estimated", report.dev_estimated);
   visit("is_reliable", report.is_reliable);
   visit("dev_score", report.dev_score);
   visit("is_best", report.is_best);

@@ -16,6 +16,8 @@ class Tally {
   static constexpr std::string_view kLoss = "loss";  ///< what is minimized, as estimated
   /// -log p(x, y) or -log p(y | x) of the given tagging.
   static constexpr std::string_view kNegativeLogP = "negative_log_p";
+  /// Sequences whose -log p is an estimate, and on average too high: of incomplete taggings.
+  static constexpr std::string_view kEstimated = "estimated";
   static constexpr std::string_view kKl = "kl";       ///< KL(q ‖ p), as estimated: d plus log Ẑ
   static constexpr std::string_view kLogZ = "log_z";  ///< log Ẑ of the particles
   static constexpr std::string_view kEss = "ess";     ///< of the particles, in parts of M

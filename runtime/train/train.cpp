@@ -8,8 +8,10 @@
 #include "runtime/train/conditional_likelihood.h"
 #include "runtime/train/development.h"
 #include "runtime/train/exact_likelihood.h"
+#include "runtime/train/imputed_objective.h"
 #include "runtime/train/joint_likelihood.h"
 #include "runtime/train/minibatches.h"
+#include "runtime/train/observed_sum.h"
 #include "runtime/train/proposal_divergence.h"
 #include "runtime/train/train_data.h"
 #include "runtime/train/trainer.h"
@@ -91,9 +93,15 @@ class Run {
                                               options_.shard, workers_, options_.memory);
   }
   std::unique_ptr<ShardedObjective> make_likelihood() {
-    if (likelihood_ == Likelihood::kJoint) return make_goal(make_joint_likelihood());
+    const bool is_exact = describe_incomplete();
+    if (likelihood_ == Likelihood::kJoint) {
+      return make_goal(
+          make_joint_likelihood({.is_exact = is_exact, .particles = options_.particles}));
+    }
     if (likelihood_ == Likelihood::kExact) return make_goal(make_exact_likelihood());
-    return make_goal(make_conditional_likelihood(conditional()));
+    std::unique_ptr<Objective> conditionally = make_conditional_likelihood(conditional());
+    if (train_.num_incomplete == 0) return make_goal(std::move(conditionally));
+    return make_goal(make_imputed(std::move(conditionally), conditional().particles));
   }
   std::unique_ptr<ShardedObjective> make_divergence() {
     return make_goal(make_proposal_divergence({.particles = options_.particles,
@@ -143,6 +151,46 @@ class Run {
   }
 
  private:
+  /// Notes how many examples are incomplete and what is done about it. Whether that is exact.
+  /// Throws Error if nothing can be done about it.
+  bool describe_incomplete() const {
+    if (train_.num_incomplete + dev_.num_incomplete == 0) return false;
+    const bool is_sampled = likelihood_ == Likelihood::kConditional;
+    if (is_sampled && dev_.num_incomplete > 0) {
+      throw Error(
+          "some development tags are incomplete (* or A|B, or none), of which conditional "
+          "likelihood with sampled gradients cannot tell the perplexity: leave those sequences "
+          "out");
+    }
+    // By parameters that a run that goes on has, too: what is chosen must be the same.
+    const Parameters fresh = Parameters::fresh(program_, options_.seed);
+    std::vector<TrainExample> incomplete = select_examples(train_.examples, false);
+    for (const TrainExample& example : select_examples(dev_.examples, false))
+      incomplete.push_back(example);
+    const bool is_exact = !is_sampled && (likelihood_ == Likelihood::kExact ||
+                                          has_exact_likelihood(program_, fresh, incomplete));
+    std::string text;
+    if (train_.num_incomplete > 0)
+      text = fmt::format("{} of {} examples", train_.num_incomplete, train_.examples.size());
+    if (dev_.num_incomplete > 0) {
+      text += fmt::format("{}{} of {} development examples", text.empty() ? "" : " and ",
+                          dev_.num_incomplete, dev_.examples.size());
+    }
+    if (hooks_.note) {
+      hooks_.note(fmt::format(
+          "{} have incomplete tags, {}", text,
+          is_exact ? "and count by the likelihood of what is known: exact sums over finite states"
+          : is_sampled
+              ? fmt::format("which every update draws anew from discrete sets of {}; losses are "
+                            "those of the draws, on average too high",
+                            options_.particles)
+              : fmt::format("and count by the likelihood of what is known: estimated by discrete "
+                            "sets of {}, on average too low",
+                            options_.particles)));
+    }
+    return is_exact;
+  }
+
   TrainData check_data(std::span<const Example> given, ExampleSet set) const {
     const bool is_training = set == ExampleSet::kTraining;
     TrainData data =

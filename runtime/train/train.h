@@ -91,7 +91,8 @@ struct EpochReport {
   double dev_residual_rms = NAN, dev_to_go_rmse = NAN;
   int64_t dev_failed = 0;  ///< development sequences left out: no particle had weight
   int64_t dev_sequences = 0,
-          dev_overshot = 0;  ///< Tally::num_sequences and num_overshot (fit, joint)
+          dev_overshot = 0;   ///< Tally::num_sequences and num_overshot (fit, joint)
+  int64_t dev_estimated = 0;  ///< Tally::kEstimated: then the perplexity is an estimate
   /// Tally::kGap and kDrift, in nats a symbol (conditional fits).
   double dev_gap = NAN, dev_drift = NAN;
   /// False: too many development sequences overshot, or by too much, or estimates of log Z differ
@@ -141,7 +142,8 @@ struct TrainResult {
 /// Throws Error if the options make no sense.
 void check_options(const TrainOptions& options);
 
-/// Fits θ to tagged examples. Where the model is not locally normalized and has a proposal, φ is
+/// Fits θ to tagged examples; incomplete ones count by the likelihood of what is known of them
+/// (observed_sum.h). Where the model is not locally normalized and has a proposal, φ is
 /// learned along, unless the options' contrast is without y*: gradients are only as good as what
 /// proposes. Throws Error for options and data that make no sense, TrainingError
 /// if numbers run away, ExampleError if an example cannot be trained on, or shows that a model that

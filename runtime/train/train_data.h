@@ -16,12 +16,14 @@ struct TrainData {
   /// Without empty ones. They point into the given ones, or into `ended`.
   std::vector<TrainExample> examples;
   int64_t num_empty = 0;
+  int64_t num_incomplete = 0;          ///< of `examples`, where tags are needed
   std::deque<std::vector<int>> ended;  ///< copies with EOS, where the task has it (fn:eos)
+  std::deque<TagSets> ended_sets;      ///< likewise
 };
 
 /// Throws ExampleError if a symbol or tag is outside its alphabet, if EOS stands before the end, or
-/// if tags are needed and are missing or not as many as symbols. Where tags are ignored, the
-/// examples have none.
+/// if tags are needed and are not as many as symbols, or none is allowed at a step. Where tags are
+/// ignored, the examples have none.
 TrainData check_examples(const Program& program, std::span<const Example> examples, TagUse tags,
                          ExampleSet set);
 

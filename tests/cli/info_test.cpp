@@ -122,7 +122,8 @@ TEST_CASE("a usage error is one line and exit code 2") {
   test::write_text(box.path("x.tsv"), "1\tC\n");
   const std::vector<std::pair<std::string, std::string>> cases{
       {"scry",
-       "give one of the commands info, graph, check, init, fit, learn, score, sample, decode, "
+       "give one of the commands info, graph, check, init, fit, learn, score, sample, impute, "
+       "decode, "
        "rescore, eval, version"},
       {"scry sing", "give one of the commands"},
       {"scry graph", "give a model file: scry graph MODEL.cpp"},

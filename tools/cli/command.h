@@ -38,6 +38,7 @@ Action declare_fit(CLI::App& app);
 Action declare_learn(CLI::App& app);
 Action declare_score(CLI::App& app);
 Action declare_sample(CLI::App& app);
+Action declare_impute(CLI::App& app);
 Action declare_decode(CLI::App& app);
 Action declare_rescore(CLI::App& app);
 Action declare_eval(CLI::App& app);

@@ -94,7 +94,7 @@ class TrainCommand {
   std::vector<Example> read(const std::string& path, const Task& task) const {
     const FileFormat format = options_.input_format.format();
     return goal_ == TrainGoal::kLearn ? read_untagged(path, task, format)
-                                      : read_examples(path, task, format);
+                                      : read_examples(path, task, format, KnownTags::kSome);
   }
 
   void check_goal() const {

@@ -48,7 +48,10 @@ bool learns(TrainGoal goal, const Tally& tally) {
 
 std::string score_text(const EpochReport& report, TrainGoal goal) {
   std::string text;
-  if (fits(goal)) text = fmt::format("perplexity {:.4g}", report.perplexity);
+  if (fits(goal)) {
+    text = fmt::format("{}perplexity {:.4g}", report.dev_estimated > 0 ? "estimated " : "",
+                       report.perplexity);
+  }
   if (learns(goal)) {
     text += fmt::format("{}offset KL {:.3g} bits, KL(q||p) {:.3g} bits, ESS {:.0f} %",
                         text.empty() ? "" : ", ", to_bits(report.offset_kl), to_bits(report.dev_kl),
@@ -68,6 +71,9 @@ std::string epoch_json(const EpochReport& report, TrainGoal goal, bool has_dev, 
   if (!is_start) json["loss"] = number(averages.loss);
   if (!is_start && fits(goal)) json["perplexity"] = number(averages.perplexity);
   if (fits(goal) && has_dev) json["dev_perplexity"] = number(report.perplexity);
+  if (report.train.count(Tally::kEstimated) > 0)
+    json["estimated"] = report.train.count(Tally::kEstimated);
+  if (report.dev_estimated > 0) json["dev_estimated"] = report.dev_estimated;
   if (fits(goal) && report.likelihood != Likelihood::kAuto)
     json["likelihood"] = name_of(report.likelihood);
   if (report.likelihood == Likelihood::kConditional) {

@@ -16,6 +16,9 @@ class File {
   std::vector<Example> examples(const Task& task, const FileFormat& format = {}) const {
     return read_examples(path_, task, format);
   }
+  std::vector<Example> partial(const Task& task, const FileFormat& format = {}) const {
+    return read_examples(path_, task, format, KnownTags::kSome);
+  }
   std::vector<InputLine> inputs(const Task& task, bool constrained = false,
                                 const FileFormat& format = {}) const {
     return read_inputs(path_, task, constrained, format);
@@ -121,4 +124,55 @@ TEST_CASE("an end before the end is an error at its line") {
   const std::vector<InputLine> lines = File("a <eos> b\t* * *\na b\tEND *\n").inputs(kEnded, true);
   CHECK(lines[0].error == "step 2: '<eos>'" + early);
   CHECK(lines[1].error == "step 1: 'END'" + early);
+}
+
+TEST_CASE("tags may be left open where that is asked for, in lines and in columns") {
+  const File file(
+      "a b c\tX * X|Y\na\n"
+      "a b\tX Y\nc\tY|Y\nb b\t* *\n");
+  CHECK(file.fault(kTask) == "f:1: '*' is not in the output alphabet");
+  const std::vector<Example> examples = file.partial(kTask);
+  REQUIRE(examples.size() == 5);
+  CHECK(examples[0].y.empty());
+  CHECK_FALSE(examples[0].allowed.allows(1, 1));
+  CHECK(examples[0].allowed.allows(2, 1));
+  CHECK(examples[0].allowed.allows(3, 0));
+  for (const size_t open : {1, 4}) {
+    CHECK(examples[open].y.empty());
+    CHECK(examples[open].allowed.empty());
+  }
+  CHECK(examples[2].y == Ids{0, 1});
+  CHECK(examples[3].y == Ids{1});
+  CHECK(examples[3].allowed.empty());
+  const std::vector<Example> columns = File("a\tX\nb\t*\n\nc\tY\n").partial(kTask);
+  REQUIRE(columns.size() == 2);
+  CHECK_FALSE(columns[0].allowed.allows(1, 1));
+  CHECK(columns[1].y == Ids{1});
+  const std::vector<Example> ended = File("a b\tX * END\n").partial(kEnded);
+  CHECK(ended[0].allowed.length() == 2);
+}
+
+TEST_CASE("what is no set of tags is said at its line, and a tag's own name goes first") {
+  const auto fault = [](const std::string& text, const Task& task = kTask) -> std::string {
+    try {
+      File(text).partial(task);
+    } catch (const DataError& error) {
+      const std::string what = error.what();
+      return what.substr(what.find(":1: ") + 4);
+    }
+    return "";
+  };
+  CHECK(fault("a b\tX|Z *\n") == "step 1: 'Z' is not in the output alphabet");
+  CHECK(fault("a b\tX |\n") == "step 2: '|' names no tag");
+  CHECK(fault("a b\tX * Y\n") == "2 symbols but 3 tags");
+  CHECK(fault("a b\tX Z\n") == "'Z' is not in the output alphabet");
+  CHECK(fault("a b\na\n") == "there is no tab between symbols and tags");
+  const Task stars{Alphabet::of("a b"), Alphabet::of("* X Y X|Y")};
+  const std::vector<Example> named = File("a b\t* X|Y\n").partial(stars);
+  CHECK(named[0].y == Ids{0, 3});
+  const Task vague{Alphabet::of("a b"), Alphabet::of("X Y").with_unknown()};
+  const std::vector<Example> open = File("a b\t* Q\n").partial(vague);
+  CHECK(open[0].y.empty());
+  CHECK(open[0].allowed.allows(2, 2));
+  CHECK_FALSE(open[0].allowed.allows(2, 0));
 }
