@@ -244,23 +244,17 @@ RealMatrix<double> Ensemble::tag_marginals(int num_tags) const {
 }
 
 RealMatrix<double> Ensemble::best_tag_marginals(int num_tags) const {
-  if (!known) return tag_marginals(num_tags);
+  if (!known || known->tag_marginals.empty()) return tag_marginals(num_tags);
   return Eigen::Map<const RealMatrix<double>>(known->tag_marginals.data(), length, num_tags);
 }
 
-/// Where Z is exact and the taggings have all of it, up to rounding, none is missing; and only a
-/// weighted set weighs them as p does.
 bool Ensemble::has_exact_marginals() const {
-  if (known) return true;
-  if (certainty != Certainty::kExact || has_counts() || size() == 0) return false;
-  double total = 0;
-  for (size_t i = 0; i < size(); ++i) total += std::exp(model_log_probability(i));
-  return std::abs(total - 1) < 1e-9;
+  return (known && !known->tag_marginals.empty()) || (size() > 0 && is_whole_posterior());
 }
 
 std::optional<double> Ensemble::entropy() const {
   if (known) return known->entropy;
-  if (!has_exact_marginals()) return std::nullopt;
+  if (size() == 0 || !is_whole_posterior()) return std::nullopt;
   double entropy = 0;
   for (size_t i = 0; i < size(); ++i) {
     const double log_p = model_log_probability(i), p = std::exp(log_p);

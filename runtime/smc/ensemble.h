@@ -78,7 +78,7 @@ struct Ensemble {
   /// What exact draws by dynamic programming come with: of p(y | x) itself, not of the draws.
   struct Known {
     double entropy = 0;                 ///< in nats
-    std::vector<double> tag_marginals;  ///< p(y_t = tag | x), [T][|Y|]
+    std::vector<double> tag_marginals;  ///< p(y_t = tag | x), [T][|Y|]; empty if not read back
   };
   std::optional<Known> known;
   /// T of them, and one more if EOS ends the sequence (fn:eos), which `tags` are without; none of

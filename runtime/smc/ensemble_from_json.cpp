@@ -153,6 +153,28 @@ void read_steps(const Json& json, Ensemble& ensemble) {
   }
 }
 
+/// What exact draws know of p besides; of other ensembles it is worked out.
+void read_known(const Json& json, int num_tags, Ensemble& ensemble) {
+  const auto entropy = json.find("entropy");
+  if (ensemble.certainty != Certainty::kExact || !ensemble.has_counts() || entropy == json.end() ||
+      entropy->is_null())
+    return;
+  ensemble.known.emplace().entropy = log_of(json, "entropy");
+  if (!(ensemble.known->entropy >= 0)) fail("entropy", "a number from 0 on");
+  const auto marginals = json.find("marginals");
+  if (marginals == json.end() || text_of(json, "marginals_status") != "exact") return;
+  if (!marginals->is_array() || marginals->size() != static_cast<size_t>(ensemble.length))
+    fail("marginals", "a list for each tag of a tagging");
+  for (const Json& row : *marginals) {
+    if (!row.is_array() || row.size() != static_cast<size_t>(num_tags))
+      fail("marginals", "lists with a number for each tag");
+    for (const Json& value : row) {
+      if (!value.is_number()) fail("marginals", "lists of numbers");
+      ensemble.known->tag_marginals.push_back(value.get<double>());
+    }
+  }
+}
+
 void check(const Ensemble& ensemble, size_t num_sequences) {
   if (num_sequences != ensemble.size()) {
     throw Error(fmt::format("it has only {} of {} taggings: sample without --top", ensemble.size(),
@@ -186,6 +208,7 @@ Ensemble to_ensemble(const Json& json, const Task& task) {
   if (!sequences.is_array()) fail("sequences", "a list");
   for (const Json& sequence : sequences) read_sequence(sequence, task, ensemble);
   read_steps(json, ensemble);
+  read_known(json, task.y.size(), ensemble);
   check(ensemble, whole_of<size_t>(json, "num_sequences", 0));
   ensemble.sort();
   return ensemble;

@@ -19,12 +19,12 @@ ForestSampler::ForestSampler(const Program& program, const Parameters& parameter
       recording_(program, keeps_cells) {}
 
 void ForestSampler::set_memory(int64_t bytes) {
-  options_.memory = bytes;
+  options_.memory = limit_ = bytes;
   interpreter_.set_options(options_);
 }
 
 void ForestSampler::check_memory() {
-  if (options_.memory == 0) return;
+  if (limit_ == 0) return;
   double needed = 0;
   size_t longest = 0;
   for (const SampleInput& input : inputs_) {
@@ -33,13 +33,12 @@ void ForestSampler::check_memory() {
     needed += found->second;
     longest = std::max(longest, input.x.size());
   }
-  if (needed <= static_cast<double>(options_.memory)) return;
+  if (needed <= static_cast<double>(limit_)) return;
   throw Error(fmt::format(
       "{} of up to {} symbols with {} particles may need about {}, and a thread has {}; allow more "
       "(--memory), or use fewer threads or particles",
       inputs_.size() == 1 ? "a sequence" : fmt::format("{} sequences", inputs_.size()), longest,
-      options_.particles, format_memory(needed),
-      format_memory(static_cast<double>(options_.memory))));
+      options_.particles, format_memory(needed), format_memory(static_cast<double>(limit_))));
 }
 
 const Recording& ForestSampler::run(std::span<const TrainExample> examples, uint64_t seed,

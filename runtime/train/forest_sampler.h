@@ -20,7 +20,7 @@ class ForestSampler {
   ForestSampler(const Program& program, const Parameters& parameters, const SampleOptions& options,
                 bool keeps_cells, GivenUse use = GivenUse::kNone);
 
-  /// To work in, from now on.
+  /// To work in, from now on; what may not fit is refused.
   void set_memory(int64_t bytes);
 
   /// What is known of one sequence's particles.
@@ -57,6 +57,7 @@ class ForestSampler {
   std::vector<Outcome> outcomes_;
   std::vector<Sample> samples_;
   std::vector<double> log_weights_;
+  int64_t limit_ = 0;               // of set_memory; 0: none
   std::map<size_t, double> bytes_;  // that an input of this length may need
 };
 
