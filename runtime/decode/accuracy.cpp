@@ -9,6 +9,9 @@
 namespace scry {
 namespace {
 
+/// Of fewer, percentiles of resamples are no intervals.
+constexpr size_t kLeastSequences = 20;
+
 constexpr std::array<const char*, kNumAccuracies> kNames{"tag_accuracy", "sequence_accuracy",
                                                          "span_f1", "mean_loss"};
 
@@ -21,6 +24,7 @@ Measured with_interval(double value, std::vector<double> resampled) {
   Measured measured{value, {}, {}};
   if (resampled.size() < 40) return measured;  // too few for such percentiles
   std::sort(resampled.begin(), resampled.end());
+  if (resampled.front() == resampled.back()) return measured;  // which tells nothing of others
   const auto last = static_cast<double>(resampled.size() - 1);
   measured.low = resampled[static_cast<size_t>(std::floor(0.025 * last))];
   measured.high = resampled[static_cast<size_t>(std::ceil(0.975 * last))];
@@ -82,7 +86,7 @@ std::vector<ComparedRow> Comparison::rows(int num_resamples, uint64_t seed) cons
     for (size_t row = 0; row < num_rows; ++row) whole[row] += sequence[row];
   }
   std::vector<std::vector<AccuracyTally>> resamples;
-  for (int b = 0; b < num_resamples && num_sequences > 1; ++b) {
+  for (int b = 0; b < num_resamples && num_sequences >= kLeastSequences; ++b) {
     std::vector<AccuracyTally>& sums = resamples.emplace_back(num_rows);
     Random random(seed, static_cast<uint32_t>(b));
     for (size_t i = 0; i < num_sequences; ++i) {

@@ -37,7 +37,7 @@ std::span<const char* const> accuracy_names();
 /// Nothing where there is nothing to measure: no tags, no sequences, no spans.
 std::optional<double> value_of(Accuracy accuracy, const AccuracyTally& tally);
 
-/// A figure with its 95 % interval; none of one sequence.
+/// A figure with its 95 % interval; none of fewer than 20 sequences, or where all are alike.
 struct Measured {
   double value = 0;
   std::optional<double> low, high;

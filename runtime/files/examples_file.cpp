@@ -238,7 +238,7 @@ std::vector<Example> read_examples(const std::string& path, const Task& task,
   std::vector<Example> examples;
   bool any_tags = false;
   read_sequences(path, format, TagColumn::kNeeded, [&](const RawSequence& raw) {
-    any_tags = any_tags || raw.has_tags;
+    any_tags = any_tags || raw.has_tags || !raw.ensemble.empty();
     try {
       if (!raw.ensemble.empty()) return add_taggings(reader, raw, task, examples);
       if (raw.in_columns) reader.check_tags(raw, "tags");
@@ -249,7 +249,7 @@ std::vector<Example> read_examples(const std::string& path, const Task& task,
     }
   });
   // Nothing says that tags are left open: these are no examples.
-  if (!any_tags) {
+  if (!any_tags && !examples.empty()) {
     throw DataError(fmt::format("{}:{}: there is no tab between symbols and tags", name,
                                 examples.front().line));
   }

@@ -25,7 +25,7 @@ void measure_calibration(ShardedObjective& divergence, std::span<const TrainExam
                          const TrainOptions& options, EpochReport& report);
 
 /// What to say of an epoch with sequences whose G_T is above log Ẑ, and what to do; empty if there
-/// are none.
+/// are none, or only training ones that hardly count beside a development set that is all right.
 std::string describe_overshoot(const EpochReport& report);
 
 /// The offset KL divergence (sec:metrics) of smoothing samples without resampling, and their

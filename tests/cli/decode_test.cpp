@@ -134,8 +134,7 @@ TEST_CASE("with gold tags the ways to decide stand side by side") {
     names.push_back(row["name"]);
     CHECK(row["tag_accuracy"].get<double>() >= 0);
     CHECK(row["tag_accuracy"].get<double>() <= 1);
-    CHECK(row["tag_accuracy_interval"][0] <= row["tag_accuracy"]);
-    CHECK(row["tag_accuracy_interval"][1] >= row["tag_accuracy"]);
+    CHECK(row["tag_accuracy_interval"].is_null());  // of so few
     CHECK(row["span_f1"].is_null());
   }
   CHECK(names ==

@@ -123,8 +123,8 @@ std::string tagged_text(const DecodeResult& result, const Task& task) {
 std::string comparison_table(const std::vector<ComparedRow>& rows, size_t num_sequences,
                              size_t num_left_out, const Style& style) {
   std::string text = fmt::format(
-      "\n{}{}; 95 % intervals by bootstrap over sequences; change: by least risk instead of the "
-      "row, in pairs\n",
+      "\n{}{}; 95 % intervals by bootstrap over sequences, where there are 20 and they differ; "
+      "change: by least risk instead of the row, in pairs\n",
       count_of(num_sequences, "sequence"),
       num_left_out == 0 ? "" : fmt::format(", {} left out", num_left_out));
   TextTable table({{"decided by"},

@@ -67,8 +67,8 @@ TEST_CASE("intervals hold the truth in about 95 % of data sets, and differences 
 }
 
 TEST_CASE(
-    "rows are the same for the same seed; one sequence has no interval; what is not there is "
-    "nothing") {
+    "rows are the same for the same seed; few sequences, or like ones, have no interval; what is "
+    "not there is nothing") {
   Comparison comparison({"a", "b"});
   AccuracyTally right{.num_tags = 3,
                       .num_right_tags = 3,
@@ -86,10 +86,15 @@ TEST_CASE(
   CHECK(!one[0].measured[kSpanF1]);
   CHECK(one[0].last_less_this[kLoss]->value == 2);
   CHECK(one[0].last_less_this[kSequences]->value == -1);
-  comparison.add({wrong, right});
+  for (int i = 0; i < 18; ++i) comparison.add({i % 2 == 0 ? wrong : right, right});
+  CHECK(!comparison.rows()[0].measured[kTags]->low);
   comparison.add({wrong, right});
   CHECK(comparison.rows(100, 5)[0].measured[kTags]->low ==
         comparison.rows(100, 5)[0].measured[kTags]->low);
-  CHECK(*comparison.rows(100, 5)[0].measured[kTags]->high >= 5 / 9.0);
-  CHECK(comparison.num_sequences() == 3);
+  CHECK(*comparison.rows(100, 5)[0].measured[kTags]->high >= 2 / 3.0);
+  CHECK(comparison.num_sequences() == 20);
+  Comparison alike({"a"});
+  for (int i = 0; i < 50; ++i) alike.add({right});
+  CHECK(alike.rows()[0].measured[kTags]->value == 1);
+  CHECK(!alike.rows()[0].measured[kTags]->low);
 }

@@ -152,6 +152,17 @@ TEST_CASE("a perplexity is given only where log Z is not known to be more than 1
       "epoch 3: 2 of 9 training and 1 of 12 development sequences have G(y) above the estimated "
       "log Z, which is thus too low: perplexities cannot be trusted; "));
   CHECK(describe_overshoot(EpochReport{}).empty());
+
+  EpochReport rough;
+  rough.train.add(Tally::kSequences, 9);
+  rough.train.add(Tally::kSymbols, 40);
+  rough.train.add(Tally::kOvershot, 2);
+  rough.train.add(Tally::kOvershoot, 0.1);
+  CHECK(describe_overshoot(rough).starts_with("epoch 0: 2 of 9 training sequences"));
+  rough.dev_sequences = 5;
+  CHECK(describe_overshoot(rough).empty());
+  rough.train.add(Tally::kOvershoot, 1);
+  CHECK(describe_overshoot(rough).starts_with("epoch 0: 2 of 9 training sequences"));
 }
 
 TEST_CASE("the exact proposal has an offset divergence of about 0, and a wrong one more") {

@@ -233,7 +233,7 @@ TEST_CASE("training is the same in any memory that holds it, and refused in less
     CHECK(scores_of(narrow) == scores_of(whole));
     options.memory /= 20;
     // The given taggings' particle is one more.
-    const char* what = train == Train{fit}     ? "8 sequences of up to 6 symbols with 33 p"
+    const char* what = train == Train{fit}     ? "8 sequences of up to 5 symbols with 33 p"
                        : train == Train{learn} ? "a development sequence: 6 symbols with 512 p"
                                                : "a development sequence: 6 symbols with 32 p";
     CHECK_THROWS_WITH(
