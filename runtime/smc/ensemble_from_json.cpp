@@ -159,7 +159,7 @@ void read_known(const Json& json, int num_tags, Ensemble& ensemble) {
   if (ensemble.certainty != Certainty::kExact || !ensemble.has_counts() || entropy == json.end() ||
       entropy->is_null())
     return;
-  ensemble.known.emplace().entropy = log_of(json, "entropy");
+  ensemble.known = Ensemble::Known{log_of(json, "entropy"), {}};
   if (!(ensemble.known->entropy >= 0)) fail("entropy", "a number from 0 on");
   const auto marginals = json.find("marginals");
   if (marginals == json.end() || text_of(json, "marginals_status") != "exact") return;
