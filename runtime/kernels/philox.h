@@ -46,16 +46,8 @@ enum class Purpose : uint32_t {
 };
 
 /// Fills `out` with numbers in (0, 1). The m-th is a pure function of the other arguments and m.
-inline void fill_uniform(uint64_t seed, Purpose purpose, uint32_t sequence, uint32_t step,
-                         std::span<double> out) {
-  const std::array<uint32_t, 2> key{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
-  for (size_t m = 0; m < out.size(); m += 2) {
-    const auto block =
-        philox({static_cast<uint32_t>(m / 2), static_cast<uint32_t>(purpose), sequence, step}, key);
-    out[m] = unit_interval(block[0], block[1]);
-    if (m + 1 < out.size()) out[m + 1] = unit_interval(block[2], block[3]);
-  }
-}
+void fill_uniform(uint64_t seed, Purpose purpose, uint32_t sequence, uint32_t step,
+                  std::span<double> out);
 
 /// A stream of numbers named by a seed and up to two more integers.
 class Random {

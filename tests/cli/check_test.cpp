@@ -52,7 +52,7 @@ TEST_CASE("check compares the adjoint and Enzyme where the plugin is found") {
 TEST_CASE("a file that is no plugin for this LLVM is named in one line, and the adjoint is used") {
   const Sandbox box;
   const cli::BuildConf conf = cli::parse_build_conf(
-      test::read_file(SCRY_BIN_DIR "/../share/scry/build.conf"), "build.conf", "");
+      test::read_file(test::bin_dir() + "/../share/scry/build.conf"), "build.conf", "");
   test::write_text(box.path("text.so"), "not a library\n");
   test::write_text(box.path("old.cpp"), "extern const char linked[] = \"libLLVM-13.so.1\";\n");
   REQUIRE(box.run(conf.compiler + " -shared -fPIC old.cpp -o old.so").exit_code == 0);

@@ -69,7 +69,7 @@ TEST_CASE("a standard error that cannot be written changes no exit code") {
   const Sandbox box;
   test::write_text(box.path("in.tsv"), "1 2\tC H\n");
   const auto run = [&](const std::string& words, const std::string& to) {
-    return box.run("sh -c '" SCRY_BIN_DIR "/" + words + " 2" + to + "'", "SCRY_ENZYME=off");
+    return box.run("sh -c '" + test::bin_dir() + "/" + words + " 2" + to + "'", "SCRY_ENZYME=off");
   };
   for (const std::string to : {">/dev/full", ">&-"}) {
     CAPTURE(to);
@@ -82,16 +82,16 @@ TEST_CASE("a standard error that cannot be written changes no exit code") {
     // A warning that nobody can read: the cache is no folder.
     test::write_text(box.path("file"), "");
     const auto warned =
-        box.run("sh -c '" SCRY_BIN_DIR "/lesson_01_hmm score --input in.tsv 2" + to + "'",
+        box.run("sh -c '" + test::bin_dir() + "/lesson_01_hmm score --input in.tsv 2" + to + "'",
                 "SCRY_CACHE=file");
     CHECK(warned.exit_code == 0);
     CHECK(warned.out == score.out);
   }
   // Nor does one whose reader is gone end the command.
-  const auto piped =
-      box.run("bash -c '" SCRY_BIN_DIR "/scry 2> >(exec true) ; echo $?; sleep 0.2; " SCRY_BIN_DIR
-              "/lesson_01_hmm score --params in.tsv --input in.tsv "
-              "2> >(exec <&-; exec sleep 0.5); echo $?'");
+  const auto piped = box.run("bash -c '" + test::bin_dir() +
+                             "/scry 2> >(exec true) ; echo $?; sleep 0.2; " + test::bin_dir() +
+                             "/lesson_01_hmm score --params in.tsv --input in.tsv "
+                             "2> >(exec <&-; exec sleep 0.5); echo $?'");
   CHECK(piped.out == "2\n1\n");
 }
 
@@ -110,18 +110,18 @@ TEST_CASE("advice to raise a limit names the option") {
 
 TEST_CASE("no file is written in the place of a closed standard one") {
   const Sandbox box;
-  const auto init =
-      box.run("sh -c '" SCRY_BIN_DIR "/lesson_01_hmm init -o p <&- >&- 2>&-'", "SCRY_CACHE=file");
+  const auto init = box.run("sh -c '" + test::bin_dir() + "/lesson_01_hmm init -o p <&- >&- 2>&-'",
+                            "SCRY_CACHE=file");
   CHECK(init.exit_code == 1);  // as its last line cannot be written
   CHECK(box.program("lesson_01_hmm init -o q").exit_code == 0);
   CHECK(test::read_file(box.path("p")) == test::read_file(box.path("q")));
-  CHECK(box.run("sh -c '" SCRY_BIN_DIR "/scry version >&-'").err ==
+  CHECK(box.run("sh -c '" + test::bin_dir() + "/scry version >&-'").err ==
         "scry: standard output cannot be written: Bad file descriptor\n");
 }
 
 TEST_CASE("where nobody reads the results, a command ends without a word") {
   const Sandbox box;
-  const auto result = box.run("bash -c '" SCRY_BIN_DIR
+  const auto result = box.run("bash -c '" + test::bin_dir() +
                               "/lesson_01_hmm graph --gradients --passes | true; "
                               "echo ${PIPESTATUS[0]}'");
   CHECK(result.err.empty());
@@ -132,7 +132,7 @@ TEST_CASE("a file beyond the user's limit is one line, and nothing is left of it
   const Sandbox box;
   // Enough for what a sanitizer writes before the program begins, and not for the parameters.
   const auto result =
-      box.run("bash -c 'ulimit -f 600; exec " SCRY_BIN_DIR "/lesson_07_last_char init -o p'",
+      box.run("bash -c 'ulimit -f 600; exec " + test::bin_dir() + "/lesson_07_last_char init -o p'",
               "SCRY_CACHE=off");
   CHECK(result.exit_code == 1);
   for (const auto& entry : std::filesystem::directory_iterator(box.path(""))) {

@@ -284,11 +284,10 @@ TEST_CASE("rescoring by the same model changes no weight, and by another gives i
   }
   // A chain of commands, and a product that is its own record.
   const auto chain = box.run(
-      "sh -c '" SCRY_BIN_DIR
-      "/lesson_01_hmm sample --input in.txt --format jsonl -M 3 2>/dev/null | " +
-      std::string(SCRY_BIN_DIR) +
+      "sh -c '" + test::bin_dir() +
+      "/lesson_01_hmm sample --input in.txt --format jsonl -M 3 2>/dev/null | " + test::bin_dir() +
       "/lesson_01_hmm rescore --combine product --alpha 0.5 --params p.safetensors --input - | " +
-      SCRY_BIN_DIR + "/lesson_01_hmm decode --input - --format jsonl'");
+      test::bin_dir() + "/lesson_01_hmm decode --input - --format jsonl'");
   INFO(chain.err);
   CHECK(chain.exit_code == 0);
   CHECK(objects_of(chain.out).size() == 2);

@@ -23,7 +23,7 @@ std::string code_of(const std::string& page) {
 
 TEST_CASE("the reference page's code is a model file whose gradients are right") {
   const test::Sandbox box;
-  const std::string code = code_of(test::read_file(SCRY_SOURCE_DIR "/docs/reference.md"));
+  const std::string code = code_of(test::read_file(test::source_dir() + "/docs/reference.md"));
   CHECK(code.find("SCRY_MODEL()") != std::string::npos);
   test::write_text(box.path("reference.cpp"), code);
   const auto result = box.program("scry check --lengths 1-4 reference.cpp", "SCRY_ENZYME=off");

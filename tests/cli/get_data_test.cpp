@@ -17,7 +17,7 @@ using test::Sandbox;
 const std::vector<std::string> kSplits{"train", "dev1", "dev2", "test"};
 
 Sandbox::Result get_data(const Sandbox& box, const std::string& words) {
-  return box.run(SCRY_SOURCE_DIR "/scripts/get-data " + words);
+  return box.run(test::source_dir() + "/scripts/get-data " + words);
 }
 
 /// A program that get-data will find instead of the real one.
@@ -27,7 +27,8 @@ void fake(const Sandbox& box, const std::string& name, const std::string& script
   std::filesystem::permissions(box.path("bin/" + name), std::filesystem::perms::owner_all);
 }
 Sandbox::Result get_with_fakes(const Sandbox& box, const std::string& words) {
-  return box.run("env PATH=\"$PWD/bin:$PATH\" " SCRY_SOURCE_DIR "/scripts/get-data " + words);
+  return box.run("env PATH=\"$PWD/bin:$PATH\" " + test::source_dir() + "/scripts/get-data " +
+                 words);
 }
 
 std::set<std::string> names_in(const std::filesystem::path& folder) {
@@ -53,7 +54,7 @@ TEST_CASE("the stress sample has every symbol in its training split, and no word
   std::set<std::string> seen;
   for (const std::string& split : kSplits) {
     const std::vector<Example> examples =
-        read_examples(SCRY_SOURCE_DIR "/data/stress/" + split + ".tsv", task);
+        read_examples(test::source_dir() + "/data/stress/" + split + ".tsv", task);
     CAPTURE(split);
     CHECK(examples.size() == (split == "train" ? 8000 : 500));
     std::set<std::string> here, lines;
@@ -189,7 +190,7 @@ TEST_CASE("the dictionary's entries become examples, each in the split of its ph
   test::write_text(box.path("package/package.json"), R"({"type": "module"})");
   const auto split = [&](const std::string& entries) {
     test::write_text(box.path("package/index.js"), "export const dictionary = {" + entries + "}");
-    return box.run("node " SCRY_SOURCE_DIR "/scripts/split-cmudict.mjs package out");
+    return box.run("node " + test::source_dir() + "/scripts/split-cmudict.mjs package out");
   };
   const auto made = split(R"js("model": "M AA1 D AH0 L", "model(2)": "M AA1 D EH0 L",
       "s": "EH1 S # a letter", "ess": "EH1 S",

@@ -82,7 +82,7 @@ TEST_CASE("the same seed gives the same file, and another seed another") {
 TEST_CASE("a model file's options reach its program") {
   const Sandbox box;
   const auto result =
-      box.program("scry init '" SCRY_SOURCE_DIR "/examples/01_hmm.cpp' --seed 3 -o a");
+      box.program("scry init '" + test::source_dir() + "/examples/01_hmm.cpp' --seed 3 -o a");
   CAPTURE(result.err);
   REQUIRE(result.exit_code == 0);
   REQUIRE(box.program("lesson_01_hmm init --seed 3 -o b").exit_code == 0);
@@ -152,7 +152,7 @@ TEST_CASE("a result replaces neither parameters nor what the command reads") {
     CHECK(test::read_file(box.path("p")) == parameters);
     CHECK(test::read_file(box.path("in.tsv")) == "1 2\tC H\n");
   }
-  const std::string model = SCRY_SOURCE_DIR "/examples/01_hmm.cpp";
+  const std::string model = test::source_dir() + "/examples/01_hmm.cpp";
   test::write_text(box.path("m.cpp"), test::read_file(model));
   const auto source = box.program("scry graph m.cpp -o m.cpp");
   CHECK(source.exit_code == 2);

@@ -78,7 +78,8 @@ TEST_CASE("every offered method answers by the command, and JSON calls it as the
 
 TEST_CASE("docs/output.md names the methods of the table, and no other") {
   std::set<std::string> documented, known;
-  for (const std::string& line : lines_of(test::read_file(SCRY_SOURCE_DIR "/docs/output.md"))) {
+  for (const std::string& line :
+       lines_of(test::read_file(test::source_dir() + "/docs/output.md"))) {
     if (!line.starts_with("| `method` |")) continue;
     for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at)) {
       const size_t end = line.find('"', at + 1);

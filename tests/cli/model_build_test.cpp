@@ -74,7 +74,7 @@ TEST_CASE("several commands may build the same model file at once") {
   const Sandbox box;
   test::write_text(box.path("bigram.cpp"), kModel);
   test::write_text(box.path("sizes.h"), "constexpr double kScale = 1;\n");
-  const std::string scry = SCRY_BIN_DIR "/scry graph bigram.cpp --stage score";
+  const std::string scry = test::bin_dir() + "/scry graph bigram.cpp --stage score";
   const auto result = box.run("sh -c '" + scry + " >a & " + scry + " >b & wait'");
   CHECK(result.exit_code == 0);
   CHECK(lines_of(test::read_file(box.path("a"))).size() > 3);

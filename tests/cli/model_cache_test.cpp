@@ -100,7 +100,7 @@ TEST_CASE("a damaged program in the cache is built again, with one line") {
 
 TEST_CASE("folders of the cache are made for their user alone") {
   const ModelBox box;
-  REQUIRE(box.run("sh -c 'umask 0; " SCRY_BIN_DIR "/" + kGraph + "'").exit_code == 0);
+  REQUIRE(box.run("sh -c 'umask 0; " + test::bin_dir() + "/" + kGraph + "'").exit_code == 0);
   CHECK(mode_of(box.cache()) == 0700);
   CHECK(mode_of(box.models()) == 0700);
   CHECK((mode_of(box.program_file()) & 022) == 0);
@@ -220,7 +220,7 @@ TEST_CASE("a complete cache that cannot be written is used") {
     chmod(folder.c_str(), 0555);
   }
   const auto result =
-      box.run("sh -c '" + as_user + SCRY_BIN_DIR "/" + score + "'", "SCRY_ENZYME=off");
+      box.run("sh -c '" + as_user + test::bin_dir() + "/" + score + "'", "SCRY_ENZYME=off");
   CHECK(result.exit_code == 0);
   CHECK(result.err == kRandomWeights);
   CHECK(result.out == first.out);
@@ -234,8 +234,8 @@ TEST_CASE("a cache on a file system without programs is told of, and the command
   fs::create_directory(box.cache());
   const auto mounted = box.run(
       "unshare -m sh -c 'mount -t tmpfs -o noexec none \"$SCRY_CACHE\" && "
-      "chmod 700 \"$SCRY_CACHE\" && " SCRY_BIN_DIR "/" +
-      kGraph + "'");
+      "chmod 700 \"$SCRY_CACHE\" && " +
+      test::bin_dir() + "/" + kGraph + "'");
   if (mounted.err.find("unshare") != std::string::npos ||
       mounted.err.find("mount:") != std::string::npos) {
     WARN("SKIPPED: file systems cannot be mounted here");
@@ -254,8 +254,8 @@ TEST_CASE("a cache on a full disk is one line, and the command succeeds") {
   fs::create_directory(box.cache());
   const auto result = box.run(
       "unshare -m sh -c 'mount -t tmpfs -o size=1m none \"$SCRY_CACHE\" && "
-      "chmod 700 \"$SCRY_CACHE\" && " SCRY_BIN_DIR "/" +
-      kGraph + " && ls \"$SCRY_CACHE/models\" >left'");
+      "chmod 700 \"$SCRY_CACHE\" && " +
+      test::bin_dir() + "/" + kGraph + " && ls \"$SCRY_CACHE/models\" >left'");
   if (result.err.find("unshare") != std::string::npos ||
       result.err.find("mount:") != std::string::npos) {
     WARN("SKIPPED: file systems cannot be mounted here");
@@ -317,7 +317,7 @@ TEST_CASE("an interrupted build ends by the interrupt and leaves nothing behind"
     fs::current_path(box.path(""));
     setenv("TMPDIR", "tmp", 1);
     setenv("SCRY_CACHE", box.cache().c_str(), 1);
-    execl(SCRY_BIN_DIR "/scry", "scry", "graph", "m.cpp", nullptr);
+    execl((test::bin_dir() + "/scry").c_str(), "scry", "graph", "m.cpp", nullptr);
     _exit(127);
   }
   for (int tries = 0; tries < 2000 && fs::is_empty(box.path("tmp")); ++tries) usleep(1000);
@@ -334,7 +334,7 @@ TEST_CASE("a compiler that is missing or crashes is one line") {
   const ModelBox box;
   fs::create_directories(box.path("inst/bin"));
   fs::create_directories(box.path("inst/share/scry"));
-  fs::copy_file(SCRY_BIN_DIR "/scry", box.path("inst/bin/scry"));
+  fs::copy_file(test::bin_dir() + "/scry", box.path("inst/bin/scry"));
   test::write_text(box.path("crash"), "#!/bin/sh\nkill -SEGV $$\n");
   chmod(box.path("crash").c_str(), 0755);
   for (const std::string& compiler : {std::string("/nowhere/g++"), box.path("crash").string()}) {

@@ -18,7 +18,8 @@ using Keys = std::set<std::string>;
 Keys documented(const std::string& heading) {
   Keys keys;
   bool inside = false;
-  for (const std::string& line : lines_of(test::read_file(SCRY_SOURCE_DIR "/docs/output.md"))) {
+  for (const std::string& line :
+       lines_of(test::read_file(test::source_dir() + "/docs/output.md"))) {
     if (line.starts_with("## ")) inside = line == "## " + heading;
     if (inside && line.starts_with("| `")) keys.insert(line.substr(3, line.find('`', 3) - 3));
   }
@@ -118,7 +119,7 @@ TEST_CASE("docs/output.md has every key of an epoch, and no other") {
   const Sandbox box;
   std::string text;
   for (const std::string& line :
-       lines_of(test::read_file(SCRY_SOURCE_DIR "/data/stress/train.tsv"))) {
+       lines_of(test::read_file(test::source_dir() + "/data/stress/train.tsv"))) {
     if (text.size() < 500) text += line + "\n";
   }
   write_text(box.path("a.tsv"), text);

@@ -92,7 +92,7 @@ TEST_CASE("the same seed gives the same scores, in float and in double, and anot
 
 TEST_CASE("a split of the stress sample is scored from a file and from standard input alike") {
   const Sandbox box;
-  const std::string sample = SCRY_SOURCE_DIR "/data/stress/dev1.tsv";
+  const std::string sample = test::source_dir() + "/data/stress/dev1.tsv";
   const auto file =
       box.program("lesson_03_stress_tagger score -o out.tsv --input '" + sample + "'");
   CHECK(file.exit_code == 0);

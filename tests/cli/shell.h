@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/places.h"
 #include "tests/support/temp_folder.h"
 
 namespace scry::test {
@@ -49,7 +50,7 @@ class Sandbox {
   /// A program of the build, such as "scry" or "lesson_01_hmm", with the built-in adjoint.
   Result program(const std::string& name_and_words,
                  const std::string& set = "SCRY_ENZYME=off") const {
-    return run(SCRY_BIN_DIR "/" + name_and_words, set);
+    return run(test::bin_dir() + "/" + name_and_words, set);
   }
 
   /// Such a program, started and then let go on until wait() or the end of the scope.
@@ -57,7 +58,7 @@ class Sandbox {
    public:
     Background(const Sandbox& box, const std::string& name_and_words) : box_(box) {
       const std::string command =
-          box.command_of(SCRY_BIN_DIR "/" + name_and_words, "SCRY_ENZYME=off exec");
+          box.command_of(test::bin_dir() + "/" + name_and_words, "SCRY_ENZYME=off exec");
       process_ = fork();
       if (process_ == 0) {
         execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);

@@ -1,5 +1,6 @@
 // What fit and learn do when the model, the file or the streams are not what they should be.
 #include "tests/cli/train_checks.h"
+#include "tests/support/places.h"
 
 namespace scry {
 namespace {
@@ -215,8 +216,8 @@ TEST_CASE("streams that cannot be written lose nothing of a run") {
        {"| head -1", "| true", "2>&1 | head -1", ">/dev/full", "2>/dev/full", ">/dev/full 2>&1",
         ">&-", "2>&-", ">&- 2>&- <&-"}) {
     const std::string name = "part" + std::to_string(++number);
-    const auto result = box.run("sh -c '" SCRY_BIN_DIR "/" + kFit + "-o " + name + " --log " +
-                                    name + ".jsonl " + streams + "'",
+    const auto result = box.run("sh -c '" + test::bin_dir() + "/" + kFit + "-o " + name +
+                                    " --log " + name + ".jsonl " + streams + "'",
                                 "SCRY_ENZYME=off");
     CAPTURE(streams, result.exit_code, result.err);
     CHECK(read_file(box.path(name)) == whole);

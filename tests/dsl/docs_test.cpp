@@ -7,13 +7,14 @@
 
 #include "dsl/type.h"
 #include "tests/catch.h"
+#include "tests/support/places.h"
 
 using namespace scry;
 
 namespace {
 
 std::string read(const std::string& path) {
-  std::ifstream file(SCRY_SOURCE_DIR "/" + path);
+  std::ifstream file(test::source_dir() + "/" + path);
   REQUIRE(file);
   std::ostringstream text;
   text << file.rdbuf();

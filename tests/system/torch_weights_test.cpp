@@ -59,7 +59,7 @@ std::vector<TorchScore> torch_scores() {
   };
   std::vector<TorchScore> scores;
   for (const std::string& line :
-       test::lines_of(test::read_file(SCRY_SOURCE_DIR "/tests/fixtures/torch_scores.tsv"))) {
+       test::lines_of(test::read_file(test::source_dir() + "/tests/fixtures/torch_scores.tsv"))) {
     std::istringstream cells(line);
     std::string x, y, cell, stacked;
     std::getline(cells, x, '\t');
@@ -79,7 +79,7 @@ void check_same_scores(const std::shared_ptr<Model>& model, const std::string& f
     const Program program =
         compile({model, nullptr}, {.precision = precision, .gradients = false, .use_cache = false});
     const Parameters parameters =
-        read_parameters(SCRY_SOURCE_DIR "/tests/fixtures/" + file, program);
+        read_parameters(test::source_dir() + "/tests/fixtures/" + file, program);
     TaggingScorer scorer(program, parameters);
     for (const TorchScore& score : scores) {
       CAPTURE(score.x.size(), precision);

@@ -1,6 +1,7 @@
 #include "runtime/kernels/philox.h"
 
 #include <set>
+#include <vector>
 
 #include "tests/catch.h"
 
@@ -37,6 +38,26 @@ TEST_CASE("a stream's words are Philox's at its seed, stream and counter") {
   Random random(0x0000000200000001, 7, 9);
   for (const uint32_t counter : {0u, 1u, 2u}) {
     for (const uint32_t word : philox({counter, 0, 7, 9}, {1, 2})) CHECK(random.word() == word);
+  }
+}
+
+TEST_CASE("numbers made many at a time are those of the blocks one by one") {
+  // However many there are, as some are made by eight blocks and the rest by one.
+  for (size_t size : {0, 1, 2, 15, 16, 17, 31, 32, 47, 128, 1003}) {
+    for (uint64_t seed : {uint64_t{0}, uint64_t{0x243f6a8885a308d3}, UINT64_MAX}) {
+      std::vector<double> numbers(size + 1, -1.0);
+      fill_uniform(seed, Purpose::kPropose, 0xfedcba98, kOnes, std::span(numbers).first(size));
+      size_t num_right = 0;
+      for (size_t m = 0; m < size; ++m) {
+        const Words block =
+            philox({static_cast<uint32_t>(m / 2), 1, 0xfedcba98, kOnes},
+                   {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+        num_right += numbers[m] == (m % 2 == 0 ? unit_interval(block[0], block[1])
+                                               : unit_interval(block[2], block[3]));
+      }
+      CHECK(num_right == size);
+      CHECK(numbers.back() == -1);  // nothing is written behind them
+    }
   }
 }
 
