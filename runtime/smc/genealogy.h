@@ -20,26 +20,33 @@ namespace scry {
 /// steps back (as the fixed-lag estimate of Olsson & Douc 2019 does).
 class Genealogy {
  public:
-  /// Prefixes that particles were drawn to at one step; or that they were weighed and resampled at
-  /// before they drew, which is a level of its own, where each prefix is its own parent. Columns of
-  /// equal length, in the order of parents.
-  struct Level {
-    std::vector<int32_t> parents;            ///< index into the level before, of those kept there
-    std::vector<int32_t> counts;             ///< particles, before resampling
-    std::vector<int32_t> copies;             ///< particles kept; equal to counts without resampling
-    std::vector<double> log_weight_changes;  ///< of a particle that moved here from its parent
-    std::vector<double> shares;              ///< of all weight, where it was resampled; else empty
-    bool is_drawn = true;                    ///< false: all of a prefix's particles stayed on it
-    bool resampled() const { return !shares.empty(); }
+  struct Prefix {
+    int32_t parent;            ///< its number among those kept of the level before
+    int32_t count;             ///< particles, before resampling
+    int32_t copies;            ///< particles kept; equal to count without resampling
+    double log_weight_change;  ///< of a particle that moved here from its parent
+    double share;              ///< of all weight, up to a factor, where it was resampled
   };
-  void add(Level level) { levels_.push_back(std::move(level)); }
+  enum class Level : uint8_t {
+    kDrawn,      ///< prefixes that particles were drawn to at one step
+    kResampled,  ///< and were then resampled at
+    kWeighed,    ///< that they were weighed and resampled at before they drew: each its own parent
+  };
+  /// The prefixes that are added from here on, in the order of their parents, are this level's.
+  void begin_level(Level level) { levels_.push_back({level, prefixes_.size()}); }
+  void add(const Prefix& prefix) { prefixes_.push_back(prefix); }
 
   /// `scheme` tells what variance copying adds. Nothing for one particle, or where weights
   /// are too far apart for numbers; may fall below 0.
   std::optional<double> relative_variance(int num_particles, Resampling scheme) const;
 
  private:
-  std::vector<Level> levels_;
+  struct LevelStart {
+    Level level;
+    size_t first;  // of prefixes_
+  };
+  std::vector<Prefix> prefixes_;
+  std::vector<LevelStart> levels_;
 };
 
 }  // namespace scry

@@ -236,9 +236,10 @@ void Particles::set_futures(std::span<const double> scores) {
 
 /// The effective sample size of the rows' particles, their changes of weight included.
 double Particles::weigh_all_rows() {
-  std::vector<double> log_weights = row_log_weights_;
-  for (size_t row = 0; row < log_weights.size(); ++row) log_weights[row] += row_log_changes_[row];
-  return weigh(log_weights, row_counts_);
+  row_log_sums_.resize(row_log_weights_.size());
+  for (size_t row = 0; row < row_log_sums_.size(); ++row)
+    row_log_sums_[row] = row_log_weights_[row] + row_log_changes_[row];
+  return weigh(row_log_sums_, row_counts_);
 }
 
 /// All rows' changes of weight are known: resamples if that is due, for all particles to draw after
@@ -247,10 +248,10 @@ bool Particles::resample_rows() {
   is_decided_ = true;
   record_.ess = weigh_all_rows();
   if (step_ == 1 || !should_resample(record_.ess)) return false;  // all are on one row; or good
-  const std::vector<int32_t> counts_before = row_counts_, rows_before = rows_;
+  counts_before_ = row_counts_;
   resample_now(weights_, rows_, row_counts_);
-  if (!given_.empty()) retain(rows_before);
-  if (options_.error_bar) note_rows(counts_before, weights_);
+  if (!given_.empty()) retain(places_before_);
+  if (options_.error_bar) note_rows(counts_before_, weights_);
   gather_by_row();
   return true;
 }
@@ -283,11 +284,14 @@ void Particles::select(std::vector<Child>& children) {
   const double ess = weigh(log_weights_, counts_);
   if (!resamples_before_) record_.ess = ess;
   if (ess > 0) {
-    const std::vector<int32_t> counts_before = counts_;
-    const bool resamples_after = !resamples_before_ && should_resample(ess);
-    if (resamples_after) resample_now(weights_, places_, counts_);
-    if (options_.error_bar) note_children(counts_before);
-    if (resamples_after) std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
+    if (!resamples_before_ && should_resample(ess)) {
+      counts_before_ = counts_;
+      resample_now(weights_, places_, counts_);
+      if (options_.error_bar) note_children(counts_before_);
+      std::fill(log_weights_.begin(), log_weights_.end(), 0.0);
+    } else if (options_.error_bar) {
+      note_children(counts_);
+    }
     settle(children);
   }  // else all are dead
   steps_.push_back(std::move(record_));
@@ -311,7 +315,9 @@ void Particles::resample_now(std::span<const double> weights, std::vector<int32_
   }
   // Systematic resampling has one number.
   const bool one = options_.resampling == Resampling::kSystematic;
-  std::vector<double> uniforms(one ? 1 : places.size());
+  double offset = 0;
+  std::vector<double> numbers(one ? 0 : places.size());
+  const std::span<double> uniforms = one ? std::span(&offset, 1) : std::span(numbers);
   fill_uniform(options_.seed, Purpose::kResample, static_cast<uint32_t>(sequence_),
                static_cast<uint32_t>(step_), uniforms);
   std::vector<int32_t>& ancestors = record_.ancestors;
@@ -319,10 +325,10 @@ void Particles::resample_now(std::span<const double> weights, std::vector<int32_
   resample(options_.resampling, order_weights_, uniforms, ancestors);
   for (int32_t& ancestor : ancestors) ancestor = order_[static_cast<size_t>(ancestor)];
 
-  const std::vector<int32_t> places_before = places;
+  places_before_ = places;
   std::fill(counts.begin(), counts.end(), 0);
   for (size_t m = 0; m < ancestors.size(); ++m) {
-    places[m] = places_before[static_cast<size_t>(ancestors[m])];
+    places[m] = places_before_[static_cast<size_t>(ancestors[m])];
     ++counts[static_cast<size_t>(places[m])];
   }
   log_z_ += top_ + std::log(total_ / num_particles());
@@ -331,37 +337,35 @@ void Particles::resample_now(std::span<const double> weights, std::vector<int32_
 
 /// For the error bar: rows that were weighed, and resampled before anything was drawn.
 void Particles::note_rows(std::span<const int32_t> counts_before, std::span<const double> weights) {
-  Genealogy::Level level;
-  level.is_drawn = false;
-  level.parents.resize(counts_before.size());
-  std::iota(level.parents.begin(), level.parents.end(), 0);
-  level.counts.assign(counts_before.begin(), counts_before.end());
-  level.copies = row_counts_;
-  level.log_weight_changes = row_log_changes_;
-  for (size_t row = 0; row < counts_before.size(); ++row)
-    level.shares.push_back(counts_before[row] * weights[row]);
-  genealogy_.add(std::move(level));
+  genealogy_.begin_level(Genealogy::Level::kWeighed);
+  for (size_t row = 0; row < counts_before.size(); ++row) {
+    genealogy_.add({.parent = static_cast<int32_t>(row),
+                    .count = counts_before[row],
+                    .copies = row_counts_[row],
+                    .log_weight_change = row_log_changes_[row],
+                    .share = counts_before[row] * weights[row]});
+  }
 }
 
 /// Likewise who went where, with counts before resampling, if that came after the draw.
 void Particles::note_children(std::span<const int32_t> counts_before) {
   const bool resampled_before = record_.resampled && resamples_before_;
-  std::vector<int32_t> kept;  // the number of each row among those that were copied
+  const bool resampled_after = record_.resampled && !resampled_before;
+  std::vector<int32_t>& kept = firsts_;  // the number of each row among those that were copied
+  kept.clear();
   if (resampled_before) {
     for (int32_t next = 0; int32_t count : row_counts_) kept.push_back(count > 0 ? next++ : -1);
   }
-  Genealogy::Level level;
-  level.counts.assign(counts_before.begin(), counts_before.end());
-  level.copies = counts_;
+  genealogy_.begin_level(resampled_after ? Genealogy::Level::kResampled : Genealogy::Level::kDrawn);
   for (size_t place = 0; place < counts_.size(); ++place) {
     const auto row = static_cast<size_t>(children_[place].row);
-    level.parents.push_back(resampled_before ? kept[row] : static_cast<int32_t>(row));
-    level.log_weight_changes.push_back(
-        resampled_before ? 0 : log_weights_[place] - row_log_weights_[row]);
-    if (record_.resampled && !resampled_before)
-      level.shares.push_back(counts_before[place] * weights_[place]);
+    genealogy_.add(
+        {.parent = resampled_before ? kept[row] : static_cast<int32_t>(row),
+         .count = counts_before[place],
+         .copies = counts_[place],
+         .log_weight_change = resampled_before ? 0 : log_weights_[place] - row_log_weights_[row],
+         .share = resampled_after ? counts_before[place] * weights_[place] : 0});
   }
-  genealogy_.add(std::move(level));
 }
 
 /// The places that particles are at become the rows of the next level.

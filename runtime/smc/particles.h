@@ -93,8 +93,9 @@ class Particles : public Population {
   std::vector<int32_t> place_of_tag_;    // -1: nobody went there
   std::vector<int32_t> tags_, reached_;  // of each particle on the row; the different ones
 
-  std::vector<double> order_weights_;  // scratch of resampling
-  std::vector<int32_t> order_, firsts_;
+  // Scratch of resampling; those are as they were before it.
+  std::vector<double> row_log_sums_, order_weights_;
+  std::vector<int32_t> order_, firsts_, counts_before_, places_before_;
   std::vector<StepRecord> steps_;
   Genealogy genealogy_;
 };

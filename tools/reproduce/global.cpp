@@ -108,6 +108,8 @@ Result run(const Program& program, const Case& item, const Options& options,
   training.particles = item.particles;
   training.epochs = options.epochs;
   training.adam.rate = options.rate;
+  // To 0: else the last epoch is one point of a walk around where it leads, whatever the gradient.
+  training.schedule = RateSchedule::kLinear;
   training.adam.l2 = item.l2;
   training.seed = item.seed;
   training.threads = 1;
