@@ -51,13 +51,15 @@ double Discrete::log_weight_without_ahead(size_t cell) const {
 
 void Discrete::select(std::vector<Child>& children) {
   const auto num_rows = static_cast<int64_t>(row_log_weights_.size());
-  if (step_ == length_) log_z_ = log_sum_exp(log_weights_);
+  reducer_.weigh(log_weights_);
+  if (step_ == length_) log_z_ = reducer_.log_total();
   if (!given_.empty()) find_retained();
   reduce();
   // Those without a weight are in no comparison.
   double top = -INFINITY, total = 0, squares = 0;
   for (double log_weight : kept_log_weights_) top = std::max(top, log_weight);
-  std::vector<double> next(kept_.size());
+  std::vector<double>& next = next_log_weights_;
+  next.resize(kept_.size());
   for (size_t n = 0; n < kept_.size(); ++n) {
     const size_t cell = kept_[n];
     const double compat = compats_.empty() ? 0 : compats_[cell];
@@ -75,7 +77,7 @@ void Discrete::select(std::vector<Child>& children) {
     total += weight;
     squares += weight * weight;
   }
-  row_log_weights_ = std::move(next);
+  std::swap(row_log_weights_, next);
   steps_.push_back({.ess = squares == 0 ? 0 : total * total / squares,
                     .resampled = false,
                     .num_rows = num_rows,
@@ -90,7 +92,7 @@ size_t Discrete::count_places() const {
   if (options_.tolerance == 0 || !given_.empty() || num_seeing_ == 0 || step_ == length_ ||
       holds_all)
     return most;
-  const size_t enough = count_heavier(log_weights_, options_.tolerance / options_.particles);
+  const size_t enough = reducer_.count_heavier(options_.tolerance / options_.particles);
   return std::min(most, num_blind_ > 0 ? std::max<size_t>(enough, 2) : enough);
 }
 
@@ -116,7 +118,7 @@ void Discrete::reduce() {
   const bool is_blind = retains && log_weights_[retained_] == -INFINITY;
   const size_t least_blind = most > num_seeing_ ? most - num_seeing_ : most > 1 ? 1 : 0;
   const size_t blind = std::min(num_blind_, least_blind);
-  reducer_.reduce(log_weights_, most - blind, offsets[0], order_, kept_, kept_log_weights_,
+  reducer_.reduce(most - blind, offsets[0], order_, kept_, kept_log_weights_,
                   is_blind ? Reducer::kNone : retained_);
   if (is_blind && blind == 0) {
     throw SamplingError(Trouble::kImpossible, sequence_, step_,
@@ -139,7 +141,8 @@ void Discrete::reduce_blind(size_t num_kept, double offset) {
   std::vector<size_t> cells;
   std::vector<double> log_weights;
   const bool is_retained = retained_ != Reducer::kNone && log_weights_[retained_] == -INFINITY;
-  reducer_.reduce(blind_log_weights, num_kept, offset, order_, cells, log_weights,
+  reducer_.weigh(blind_log_weights);
+  reducer_.reduce(num_kept, offset, order_, cells, log_weights,
                   is_retained ? retained_ : Reducer::kNone);
   std::vector<size_t> merged(kept_.size() + cells.size());
   std::merge(kept_.begin(), kept_.end(), cells.begin(), cells.end(), merged.begin());

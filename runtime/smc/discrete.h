@@ -26,8 +26,8 @@ namespace scry {
 /// offset that keeps the given tag would have the same tag chosen for every prefix.
 class Discrete : public Population {
  public:
-  /// What it holds of a candidate: g, C, A, and copies of A and its place in the order.
-  static constexpr double kCandidateBytes = 4 * sizeof(double) + sizeof(size_t);
+  /// What it holds of a candidate: g, C, A, its weight twice, and its place in the order.
+  static constexpr double kCandidateBytes = 5 * sizeof(double) + sizeof(size_t);
 
   Discrete(const SampleOptions& options, const SampleInput& input, int64_t sequence);
   void begin(int step) override;
@@ -54,7 +54,7 @@ class Discrete : public Population {
   double log_z_ = 0;
   bool is_exact_ = true;  // nothing was left out so far
 
-  std::vector<double> row_log_weights_;  // ℓ, of the level's rows
+  std::vector<double> row_log_weights_, next_log_weights_;  // ℓ, of the level's rows; of the next
   // Of the step's candidates: cell = row · |Y| + tag.
   int64_t num_tags_ = 0;
   double scale_ = 1;

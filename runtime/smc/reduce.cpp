@@ -3,86 +3,118 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
-
-#include "runtime/smc/ensemble.h"
 
 namespace scry {
 
-Threshold find_threshold(std::span<double> log_weights, size_t num_kept) {
-  // κ lies between the M-th weight and the next heavier ones, so the M heaviest and the sum of all
-  // others decide. Weights are relative to the M-th: those below cannot overflow, and those above
-  // are looked at, from the lightest, only as long as they are lighter than κ. That is the least k
-  // with w_(k+1) < κ_k, as whoever is above κ leaves κ lower, for the next to be above it too.
-  const auto mth = log_weights.begin() + static_cast<std::ptrdiff_t>(num_kept) - 1;
-  std::nth_element(log_weights.begin(), mth, log_weights.end(), std::greater<>());
-  const double reference = *mth;
-  double light = 1;  // the sum of those that are light for sure
-  for (auto w = mth + 1; w != log_weights.end(); ++w) light += std::exp(*w - reference);
-  std::sort(log_weights.begin(), mth, std::greater<>());
-  size_t num_heavy = num_kept - 1;
-  for (; num_heavy > 0; --num_heavy) {
-    const double weight = std::exp(log_weights[num_heavy - 1] - reference);
-    if (!(weight * static_cast<double>(num_kept - num_heavy) < light)) break;
-    light += weight;
-  }
-  return {reference + std::log(light / static_cast<double>(num_kept - num_heavy)), num_heavy};
+void Reducer::relate_to(double reference) {
+  reference_ = reference;
+  weights_.resize(log_weights_.size());
+  for (size_t i = 0; i < weights_.size(); ++i)
+    weights_[i] = log_weights_[i] > -INFINITY ? std::exp(log_weights_[i] - reference) : 0;
 }
 
-size_t count_heavier(std::span<const double> log_weights, double share) {
-  const double least = log_sum_exp(log_weights) + std::log(share);
-  size_t num_heavy = 0, num_light = 0;
-  double light = 0;  // their sum, in multiples of the least
+void Reducer::weigh(std::span<const double> log_weights) {
+  log_weights_ = log_weights;
+  top_ = -INFINITY;
+  num_above_ = 0;
   for (const double w : log_weights) {
+    top_ = std::max(top_, w);
+    num_above_ += w > -INFINITY ? 1 : 0;
+  }
+  log_total_ = -INFINITY;
+  if (num_above_ == 0) return;
+  relate_to(top_);
+  double total = 0;
+  for (const double w : weights_) total += w;
+  log_total_ = top_ + std::log(total);
+}
+
+size_t Reducer::count_heavier(double share) const {
+  if (num_above_ == 0) return 0;
+  const double least = share * std::exp(log_total_ - reference_);
+  size_t num_heavy = 0;
+  double light = 0;
+  for (const double w : weights_) {
     if (w >= least) {
       ++num_heavy;
-    } else if (w > -INFINITY) {
-      ++num_light;
-      light += std::exp(w - least);
+    } else {
+      light += w;
     }
   }
-  return num_heavy + (num_light == 0 ? 0 : static_cast<size_t>(std::max(1.0, std::ceil(light))));
+  return num_heavy + (num_heavy == num_above_
+                          ? 0
+                          : static_cast<size_t>(std::max(1.0, std::ceil(light / least))));
 }
 
-void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, double offset,
-                     std::span<const size_t> order, std::vector<size_t>& kept,
-                     std::vector<double>& kept_log_weights, size_t retained) {
-  scratch_.clear();
-  std::copy_if(log_weights.begin(), log_weights.end(), std::back_inserter(scratch_),
-               [](double w) { return w > -INFINITY; });
-  const size_t first = kept.size();
-  if (scratch_.size() <= num_kept) {
-    for (size_t i = 0; i < log_weights.size(); ++i) {
-      if (!(log_weights[i] > -INFINITY)) continue;
+/// κ lies between the M-th weight and the next heavier ones, so the M heaviest and the sum of all
+/// others decide. The heavier ones are looked at, from the lightest, only as long as they are
+/// lighter than κ. That is the least k with w_(k+1) < κ_k, as whoever is above κ leaves κ lower,
+/// for the next to be above it too.
+void Reducer::find_threshold(size_t num_kept) {
+  const auto place = static_cast<std::ptrdiff_t>(num_kept) - 1;
+  const auto copy_to_mth = [&](const auto& values) {
+    scratch_.assign(values.begin(), values.end());
+    std::nth_element(scratch_.begin(), scratch_.begin() + place, scratch_.end(), std::greater<>());
+  };
+  copy_to_mth(weights_);
+  constexpr double kLeast = 0x1p-900;
+  if (scratch_[num_kept - 1] < kLeast) {  // too far from the heaviest for numbers
+    copy_to_mth(log_weights_);
+    relate_to(scratch_[num_kept - 1]);
+    copy_to_mth(weights_);
+  }
+  double light = 0;  // the sum of those that are light for sure
+  for (size_t n = num_kept - 1; n < scratch_.size(); ++n) light += scratch_[n];
+  std::sort(scratch_.begin(), scratch_.begin() + place, std::greater<>());
+  size_t num_heavy = num_kept - 1;
+  for (; num_heavy > 0; --num_heavy) {
+    // Equal weights are all heavy or all light, however their sum was rounded.
+    const double weight = scratch_[num_heavy - 1];
+    if (weight * static_cast<double>(num_kept - num_heavy) >= light && weight > scratch_[num_heavy])
+      break;
+    light += weight;
+  }
+  num_heavy_ = num_heavy;
+  heaviest_light_ = scratch_[num_heavy];
+  kappa_ = light / static_cast<double>(num_kept - num_heavy);
+}
+
+double Reducer::log_threshold(size_t num_kept) {
+  find_threshold(num_kept);
+  return reference_ + std::log(kappa_);
+}
+
+void Reducer::reduce(size_t num_kept, double offset, std::span<const size_t> order,
+                     std::vector<size_t>& kept, std::vector<double>& kept_log_weights,
+                     size_t retained) {
+  if (num_above_ <= num_kept) {
+    for (size_t i = 0; i < log_weights_.size() && num_above_ > 0; ++i) {
+      if (!(log_weights_[i] > -INFINITY)) continue;
       kept.push_back(i);
-      kept_log_weights.push_back(log_weights[i]);
+      kept_log_weights.push_back(log_weights_[i]);
     }
     return;
   }
   if (num_kept == 0) return;
-  const Threshold threshold = find_threshold(scratch_, num_kept);
-  // The least heavy one is above κ and the heaviest light one below; where exp rounds, they are
-  // told apart by their order.
-  const double least_heavy =
-      threshold.num_heavy == 0 ? INFINITY : scratch_[threshold.num_heavy - 1];
+  const double log_kappa = log_threshold(num_kept);
+  const size_t first = kept.size();
   const auto at = [&](size_t n) { return order.empty() ? n : order[n]; };
-  if (retained != kNone && log_weights[retained] < least_heavy) {
+  if (retained != kNone && !is_heavy(retained)) {
     // A point of the retained one's stretch; the others lie whole numbers from it.
     double before = 0;
     for (size_t n = 0; at(n) != retained; ++n) {
-      const double w = log_weights[at(n)];
-      if (w > -INFINITY && w < least_heavy) before += std::exp(w - threshold.log_kappa);
+      if (!is_heavy(at(n))) before += weights_[at(n)] / kappa_;
     }
-    const double point = before + offset * std::exp(log_weights[retained] - threshold.log_kappa);
+    const double point = before + offset * weights_[retained] / kappa_;
     offset = point - std::floor(point);
   }
   // The numbers of the light that are chosen lie one apart: (offset + j) κ for j = 0, 1, ….
-  size_t num_left = num_kept - threshold.num_heavy, spare = SIZE_MAX, last_light = SIZE_MAX;
+  size_t num_left = num_kept - num_heavy_, spare = kNone, last_light = kNone;
   double swept = 0, target = offset;
-  for (size_t n = 0; n < log_weights.size(); ++n) {
+  for (size_t n = 0; n < log_weights_.size(); ++n) {
     const size_t i = at(n);
-    if (!(log_weights[i] > -INFINITY)) continue;
-    if (log_weights[i] >= least_heavy) {
+    if (!(log_weights_[i] > -INFINITY)) continue;
+    if (is_heavy(i)) {
       kept.push_back(i);
       continue;
     }
@@ -91,23 +123,21 @@ void Reducer::reduce(std::span<const double> log_weights, size_t num_kept, doubl
       if (i == retained) kept[last_light] = i;
       continue;
     }
-    swept += std::exp(log_weights[i] - threshold.log_kappa);
+    swept += weights_[i] / kappa_;
     if (swept > target || i == retained) {
       last_light = kept.size();
       kept.push_back(i);
       target += 1;
       --num_left;
-    } else {
+    } else if (weights_[i] > 0) {
       spare = i;
     }
   }
   // Rounding may leave the sum of all just short of the last number.
-  if (num_left == 1 && spare != SIZE_MAX) kept.push_back(spare);
+  if (num_left == 1 && spare != kNone) kept.push_back(spare);
   std::sort(kept.begin() + static_cast<std::ptrdiff_t>(first), kept.end());
-  for (size_t n = first; n < kept.size(); ++n) {
-    const double w = log_weights[kept[n]];
-    kept_log_weights.push_back(w >= least_heavy ? w : threshold.log_kappa);
-  }
+  for (size_t n = first; n < kept.size(); ++n)
+    kept_log_weights.push_back(is_heavy(kept[n]) ? log_weights_[kept[n]] : log_kappa);
 }
 
 }  // namespace scry

@@ -29,7 +29,7 @@ struct SampleOptions {
   /// Discrete sets: a prefix that would weigh less than this part of an M-th of the set is chosen
   /// by chance, with others like it, even where there is room for all: fewer prefixes, sooner done.
   /// 0: as many as M.
-  double tolerance = 0.05;
+  double tolerance = 0.2;
   double temperature = 1;  ///< samples from exp(G_T / temperature)
   uint64_t seed = 1;
   bool error_bar = true;                ///< of log Ẑ

@@ -183,7 +183,7 @@ TEST_CASE("with 5000 tags a discrete set that holds too many candidates is refus
   };
   REQUIRE(refused());
   CHECK(refused()->trouble() == Trouble::kTooMuchMemory);
-  CHECK(refused()->message().find("may need about 401 MB") != std::string::npos);
+  CHECK(refused()->message().find("may need about 481 MB") != std::string::npos);
   options.method = Method::kFilter;  // which holds none
   CHECK(!refused());
 }

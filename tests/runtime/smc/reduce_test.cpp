@@ -21,8 +21,16 @@ struct Reduced {
 Reduced reduced(const std::vector<double>& log_weights, size_t num_kept, double offset,
                 const std::vector<size_t>& order = {}) {
   Reduced result;
-  Reducer().reduce(log_weights, num_kept, offset, order, result.kept, result.log_weights);
+  Reducer reducer;
+  reducer.weigh(log_weights);
+  reducer.reduce(num_kept, offset, order, result.kept, result.log_weights);
   return result;
+}
+
+size_t count_heavier(const std::vector<double>& log_weights, double share) {
+  Reducer reducer;
+  reducer.weigh(log_weights);
+  return reducer.count_heavier(share);
 }
 
 std::vector<double> random_log_weights(size_t count, double spread, uint32_t stream) {
@@ -68,11 +76,12 @@ TEST_CASE("the threshold of a reduction is that of its definition") {
   for (uint32_t stream = 0; stream < 200; ++stream) {
     const std::vector<double> values = random_log_weights(20, 0.2 * (1 + stream % 20), stream);
     for (size_t num_kept : {1, 2, 5, 10, 19}) {
-      std::vector<double> scratch = values;
-      const Threshold found = find_threshold(scratch, num_kept);
+      Reducer reducer;
+      reducer.weigh(values);
+      CHECK(reducer.log_total() == Approx(log_sum_exp(values)).epsilon(1e-12));
       const double kappa = kappa_of(exp_of(values), num_kept);
-      CHECK(found.log_kappa == Approx(std::log(kappa)).epsilon(1e-10).margin(1e-10));
-      CHECK(found.num_heavy < num_kept);
+      CHECK(reducer.log_threshold(num_kept) ==
+            Approx(std::log(kappa)).epsilon(1e-10).margin(1e-10));
     }
   }
 }
@@ -171,6 +180,31 @@ TEST_CASE("equal weights, ties at the threshold and any range of numbers are red
   CHECK(num_second == 250);
 }
 
+TEST_CASE("equal weights beside others that vanish next to them take all places") {
+  // Their sum is rounded to what they weigh alone: no place is left for the others, which would
+  // come to weigh as much.
+  for (const double light : {-36.0, -40.0, -800.0, -1e5}) {
+    for (const double offset : {0.001, 0.5, 0.999}) {
+      const Reduced two = reduced({0, light, 0, light}, 2, offset);
+      CHECK(two.kept == std::vector<size_t>{0, 2});
+      CHECK(two.log_weights[0] == Approx(0).margin(1e-12));
+      const Reduced three = reduced({light, 3, 0, 0, light - 1}, 3, offset);
+      CHECK(three.kept == std::vector<size_t>{1, 2, 3});
+    }
+  }
+  // However many are equal, and however their sum is rounded: as many as were asked for.
+  for (size_t num_kept = 2; num_kept < 40; ++num_kept) {
+    for (size_t count = num_kept + 1; count < 60; ++count) {
+      for (const double value : {0.1, 0.7, 2.3}) {
+        std::vector<double> values(count, value);
+        for (size_t i = num_kept + (count - num_kept) / 2; i < count; ++i)
+          values[i] = value - 0.01 * static_cast<double>(i);
+        CHECK(reduced(values, num_kept, 0.37).kept.size() == num_kept);
+      }
+    }
+  }
+}
+
 TEST_CASE("as many as are heavier than a share of all are enough, and so many for the others") {
   const auto logs = [](std::vector<double> weights) {
     for (double& w : weights) w = std::log(w);
@@ -210,8 +244,10 @@ TEST_CASE("what is retained leaves the law of the others as it is given that thi
         std::map<std::vector<size_t>, double> given;
         for (int n = 0; n < kOffsets; ++n) {
           Reduced result;
-          Reducer().reduce(log_weights, num_kept, (n + 0.5) / kOffsets, order, result.kept,
-                           result.log_weights, retained);
+          Reducer reducer;
+          reducer.weigh(log_weights);
+          reducer.reduce(num_kept, (n + 0.5) / kOffsets, order, result.kept, result.log_weights,
+                         retained);
           REQUIRE(result.kept.size() == num_kept);
           REQUIRE(std::binary_search(result.kept.begin(), result.kept.end(), retained));
           given[result.kept] += 1.0 / kOffsets;
