@@ -58,8 +58,9 @@ SamplePictures::SamplePictures(Options options, const Program& program,
   check_writable(options_.path);
   options_.sampling.progress = {};
   report_.title = fmt::format("scry sample: {}", options_.input_file);
-  report_.facts = {{"parameters", options_.parameters_file.empty() ? "random, or the model has none"
-                                                                   : options_.parameters_file},
+  report_.facts = {{"parameters", program.params.empty()             ? "none"
+                                  : options_.parameters_file.empty() ? "random"
+                                                                     : options_.parameters_file},
                    {"method", options_.method},
                    {"seed", fmt::format("{}", options_.sampling.seed)}};
 }

@@ -74,10 +74,12 @@ function drawAxes(svg, spec, x, y, box) {
 }
 
 function drawMarks(svg, spec, x, box) {
-  for (const mark of spec.marks || []) {
+  const marks = spec.marks || [];
+  const crowd = marks.length > 25;  // then they would hide the lines: short ones at the edge
+  for (const mark of marks) {
     const at = x(mark.x);
     const group = svg.append('g').attr('class', mark.dash ? 'mark dash' : 'mark');
-    group.append('line').attr('x1', at).attr('x2', at).attr('y1', box.top).attr('y2', box.bottom);
+    group.append('line').attr('x1', at).attr('x2', at).attr('y1', crowd && !mark.text ? box.bottom - 9 : box.top).attr('y2', box.bottom);
     if (mark.text) group.append('text').attr('x', at).attr('y', box.top - 3).attr('text-anchor', at > (box.left + box.right) / 2 ? 'end' : 'start').text(mark.text);
   }
 }
@@ -104,11 +106,17 @@ function drawLines(host, spec, hidden, width) {
   drawAxes(svg, spec, x, y, box);
   drawMarks(svg, spec, x, box);
   const stops = [];
-  for (const series of shown) stops.push(drawSeries(svg, spec, series, x, y));
+  // Methods that stand over a single M stand side by side.
+  const alone = spec.x.ticks && spec.x.ticks.length === 1;
+  const beside = alone ? Math.min(30, (box.right - box.left) / (shown.length + 1)) : 0;
+  shown.forEach((series, order) => {
+    const shift = beside * (order - (shown.length - 1) / 2);
+    stops.push(drawSeries(svg, series, (value) => x(value) + shift, y));
+  });
   walkPoints(svg.node(), stops.filter((line) => line.length > 0));
 }
 
-function drawSeries(svg, spec, series, x, y) {
+function drawSeries(svg, series, x, y) {
   const color = seriesColor(series.index);
   const group = svg.append('g').attr('class', 'series');
   const {points} = series;

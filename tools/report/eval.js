@@ -34,10 +34,10 @@ function drawEval(section) {
   const columns = [
     {head: 'M', value: (row) => row.particles, number: true},
     {head: 'method', value: (row) => row.configuration},
-    ...measures.flatMap((measure) => [
-      {head: measure.heading, value: (row) => row[measure.key], number: true},
-      {head: '± s.e.', value: (row) => row[`${measure.key}_error`], number: true},
-    ]),
+    ...measures.map((measure) => ({
+      head: measure.heading, number: true,
+      value: (row) => (isNumber(row[`${measure.key}_error`]) ? `${num(row[measure.key])} ±${num(row[`${measure.key}_error`])}` : row[measure.key]),
+    })),
     {head: 'ms per input', value: (row) => (isNumber(row.seconds_per_input) ? 1000 * row.seconds_per_input : null), number: true},
     {head: 'inputs', value: (row) => row.inputs, number: true},
     {head: 'with exact p', value: (row) => row.exact_references, number: true},
@@ -52,6 +52,6 @@ function drawEval(section) {
   }
   for (const each of section.table.left_out.slice(0, 20)) parts.push(el('p', {class: 'note'}, `Input ${each.input} was left out: ${each.why}`));
   if (section.table.left_out.length > 20) parts.push(el('p', {class: 'note'}, `${section.table.left_out.length - 20} more inputs were left out.`));
-  parts.push(behind('The whole table', () => makeTable('All methods and M with all measures', columns, rows), true));
+  parts.push(behind('The whole table; ± is one standard error', () => makeTable('All methods and M with all measures', columns, rows), true));
   return parts;
 }

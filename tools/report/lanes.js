@@ -4,7 +4,8 @@ function drawLanes(run) {
   const steps = run.steps.map((step, index) => ({t: index + 1, symbol: run.x[index], ...step}));
   const marks = steps.filter((step) => step.resampled || step.left_out > 0).map((step) => ({x: step.t, dash: !step.resampled}));
   const ticks = steps.map((step) => step.t);
-  const x = {label: 't, with x_t', ticks, pitch: 30, text: (t) => `${t} ${isolate(shorten(run.x[t - 1], 4))}`};
+  const letters = String(steps.length).length + 1 + d3.max(run.x, (symbol) => [...shorten(symbol, 4)].length);
+  const x = {label: 't, with x_t', ticks, pitch: 14 + 7 * letters, text: (t) => `${t} ${isolate(shorten(run.x[t - 1], 4))}`};
   const doings = (step) => [step.resampled ? 'resampled here' : '', step.left_out > 0 ? `${plural(step.left_out, 'child', 'children')} left out` : ''].filter((text) => text).map((text) => `\n${text}`).join('');
   const about = (step) => `t = ${step.t}, x = ${isolate(step.symbol)}\n${plural(step.rows, 'prefix', 'prefixes')} kept${doings(step)}`;
   const lane = (title, caption, series, y) => el('figure', {}, el('h3', {}, title), lineChart({label: title, height: 230, x, y, series, marks, legend: true}), el('figcaption', {}, caption));
