@@ -6,7 +6,6 @@
 #include "runtime/smc/check_input.h"
 #include "runtime/smc/end_of_sequence.h"
 #include "runtime/smc/interpreter.h"
-#include "runtime/smc/memory.h"
 #include "runtime/smc/sampler.h"
 
 namespace scry {
@@ -47,17 +46,6 @@ class LineageKeeper {
   std::vector<double> log_weights_;
 };
 
-/// As Sampler settles them.
-SampleOptions settled(SampleOptions options) {
-  if (options.trigger == Trigger::kAuto) {
-    const bool never = options.draws == Draws::kArithmetic;
-    options.trigger = never ? Trigger::kNever : row_of(options.method).trigger;
-  }
-  if (options.memory == 0) options.memory = default_memory();
-  options.progress = {};
-  return options;
-}
-
 }  // namespace
 
 std::vector<double> Lineage::shares() const {
@@ -88,7 +76,7 @@ Lineage trace_lineage(const Program& program, const Parameters& parameters,
   check_options(options);
   if (row_of(options.method).make == nullptr)
     throw Error("this method does not go step by step, so there is no lineage to trace");
-  const SampleOptions mine = settled(options);
+  const SampleOptions mine = with_defaults(options);
   Lineage lineage;
   const EndedInputs ended(program.task, std::span(&input, 1));
   lineage.x.assign(ended.front().x.begin(), ended.front().x.end());

@@ -2,6 +2,7 @@
 #include "tools/cli/report.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/cli/shell.h"
