@@ -11,12 +11,19 @@ namespace {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-/// The heaviest rows, by what they weighed when they were there or at the end, whichever is more;
-/// with all above them, in their order. The root is the first.
+/// Whole branches, the heaviest first, by what their last prefix weighed when it was there or at
+/// the end, whichever is more: so nothing on the page ends that went on. In the order of rows, the
+/// root first.
 std::vector<size_t> choose_rows(const Lineage& lineage, std::span<const double> shares,
                                 std::span<const double> finals, size_t most) {
-  std::vector<size_t> order(lineage.rows.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<char> has_children(lineage.rows.size(), 0);
+  for (const Lineage::Row& row : lineage.rows) {
+    if (row.parent >= 0) has_children[static_cast<size_t>(row.parent)] = 1;
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < has_children.size(); ++i) {
+    if (has_children[i] == 0) order.push_back(i);
+  }
   const auto weight = [&](size_t i) { return std::max(shares[i], finals[i]); };
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return weight(a) > weight(b); });
@@ -27,7 +34,7 @@ std::vector<size_t> choose_rows(const Lineage& lineage, std::span<const double> 
     for (auto row = static_cast<int32_t>(i); row >= 0 && is_chosen[static_cast<size_t>(row)] == 0;
          row = lineage.rows[static_cast<size_t>(row)].parent)
       path.push_back(static_cast<size_t>(row));
-    if (count + path.size() > most) continue;
+    if (count > 0 && count + path.size() > most) continue;
     for (size_t row : path) is_chosen[row] = 1;
     count += path.size();
   }

@@ -6,7 +6,7 @@
 
 namespace scry::cli {
 
-/// Prefixes of a forest that a page has, at most.
+/// Prefixes of a forest that a page has, at most (but a longest branch in any case).
 inline constexpr size_t kMostNodes = 1500;
 /// Taggings that a section lists, at most.
 inline constexpr size_t kMostTaggings = 20;

@@ -57,7 +57,8 @@ function drawAxes(svg, spec, x, y, box) {
   const {left, top, right, bottom} = box;
   const count = Math.max(3, Math.floor((bottom - top) / 50));
   const format = d3.format('~g');
-  const yTicks = (axis) => (spec.y.log ? axis.ticks(count, format) : axis.ticks(count));
+  const plain = (scale) => (d3.max(scale.domain(), Math.abs) < 1e-3 ? d3.format('.3~g') : undefined);
+  const yTicks = (axis) => (spec.y.log ? axis.ticks(count, format) : axis.ticks(count).tickFormat(plain(y.scale)));
   svg.append('g').attr('class', 'gridline').attr('transform', `translate(${left},0)`).call(yTicks(d3.axisLeft(y.scale)).tickSize(left - right).tickFormat(''));
   svg.append('g').attr('class', 'axis').attr('transform', `translate(${left},0)`).call(yTicks(d3.axisLeft(y.scale)));
   const bottomAxis = d3.axisBottom(x.scale);
@@ -66,7 +67,7 @@ function drawAxes(svg, spec, x, y, box) {
     const step = Math.ceil(spec.x.ticks.length / room);
     bottomAxis.tickValues(spec.x.ticks.filter((_, index) => index % step === 0)).tickFormat(spec.x.text || format);
   } else {
-    bottomAxis.ticks(Math.max(2, Math.floor((right - left) / 70)), spec.x.log ? format : undefined);
+    bottomAxis.ticks(Math.max(2, Math.floor((right - left) / 70))).tickFormat(spec.x.log ? format : plain(x.scale));
   }
   svg.append('g').attr('class', 'axis').attr('transform', `translate(0,${bottom})`).call(bottomAxis);
   svg.append('text').attr('class', 'soft').attr('x', right).attr('y', bottom + 34).attr('text-anchor', 'end').text(spec.x.label);

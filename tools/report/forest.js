@@ -46,7 +46,8 @@ function drawForest(run) {
 
 // The heaviest branches: leaves by their weight at the end, or when they were there, with all above.
 function chooseNodes(nodes, most) {
-  const leaves = nodes.filter((node) => node.children.length === 0).sort((a, b) => b.final - a.final || b.share - a.share || a.id - b.id);
+  const weight = (node) => Math.max(node.final, node.share);
+  const leaves = nodes.filter((node) => node.children.length === 0).sort((a, b) => weight(b) - weight(a) || a.id - b.id);
   const shown = new Set();
   for (const leaf of leaves.slice(0, most)) for (let node = leaf; node && !shown.has(node); node = node.up) shown.add(node);
   return shown;
@@ -56,7 +57,7 @@ function leftOutWords(run, nodes, shown) {
   const missing = run.num_prefixes - (shown.size - 1);
   if (missing <= 0) return `All ${plural(run.num_prefixes, 'prefix', 'prefixes')} of the run are drawn.`;
   const weight = d3.max(d3.range(1, run.levels), (level) => 1 - d3.sum([...shown].filter((node) => node.level === level), (node) => node.share)) || 0;
-  const tabled = nodes.length - 1 < run.num_prefixes ? ` This page has the ${nodes.length - 1} heaviest, with all above them.` : '';
+  const tabled = nodes.length - 1 < run.num_prefixes ? ` This page has ${nodes.length - 1}: the heaviest branches.` : '';
   return `${shown.size - 1} of ${run.num_prefixes} prefixes are drawn; those left out hold at most ${percent(Math.max(0, weight))} of the weight of a level.${tabled}`;
 }
 

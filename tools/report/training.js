@@ -48,7 +48,7 @@ function drawPanel(panel, epochs, marks, isLog) {
   }));
   const chart = lineChart({
     label: `${panel.title} over ${plural(epochs.length, 'epoch')}`, height: 250, series, marks, legend: true,
-    x: {label: 'epoch', ticks: epochs.map((epoch) => epoch.epoch), text: (value) => String(value)}, y: {label: panel.unit, log: isLog},
+    x: {label: 'epoch', ticks: epochs.length > 20 ? null : epochs.map((epoch) => epoch.epoch), text: (value) => String(value)}, y: {label: panel.unit, log: isLog},
   });
   return el('figure', {}, el('h3', {}, panel.title), chart);
 }
