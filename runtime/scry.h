@@ -15,6 +15,7 @@
 #include "runtime/search/exact.h"
 #include "runtime/search/posterior.h"
 #include "runtime/search/search.h"
+#include "runtime/smc/lineage.h"
 #include "runtime/smc/metrics.h"
 #include "runtime/smc/rescore.h"
 #include "runtime/smc/sample.h"

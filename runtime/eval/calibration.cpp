@@ -1,6 +1,7 @@
 #include "runtime/eval/calibration.h"
 
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "runtime/smc/end_of_sequence.h"
@@ -66,6 +67,45 @@ Calibration calibration_of(const Forest& forest, double temperature) {
   return mean;
 }
 
+std::vector<CalibrationPoint> calibration_points(const Recording& run, const Batch& batch,
+                                                 double temperature, int most) {
+  std::vector<CalibrationPoint> points;
+  if (most < 1) return points;
+  const Forest& forest = run.forest;
+  const int length = forest.num_levels() - 1;
+  const std::vector<double> to_go = logprobs_to_go(forest, temperature);
+  const int stride = (length + most - 1) / most;
+  const int parts = most / ((length + stride - 1) / stride);
+  for (int t = 0; t < length; t += stride) {
+    const size_t first = points.size();
+    double below = 0, to_go_mean = 0, lookahead_mean = 0;
+    for (RowId row = forest.level_begin(t); row < forest.level_end(t); ++row) {
+      const double later = to_go[static_cast<size_t>(row)];
+      const double p = std::exp(forest.log_score(row) / temperature + later - to_go[0]);
+      if (!(p > 0)) continue;
+      const double compat = t == 0 ? batch.root_compat(0) : forest.compat(row);
+      const double ahead = (compat + batch.to_go(0, t)) / temperature;
+      to_go_mean += p * later;
+      lookahead_mean += p * ahead;
+      const double met = std::floor((below + p) * parts + 0.5) - std::floor(below * parts + 0.5);
+      below += p;
+      if (met < 1) continue;
+      const double h = batch.to_go(0, t) - batch.to_go(0, t + 1);
+      const double r = compat + h - run.log_sums[static_cast<size_t>(run.state_of(row, t))];
+      points.push_back({.step = t,
+                        .share = met / parts,
+                        .to_go = later,
+                        .lookahead = ahead,
+                        .residual = temperature == 1 && std::isfinite(r) ? r : NAN});
+    }
+    for (CalibrationPoint& point : std::span(points).subspan(first)) {
+      point.to_go_mean = to_go_mean;
+      point.lookahead_mean = lookahead_mean;
+    }
+  }
+  return points;
+}
+
 /// Fills the recording with every prefix, and its C_t if it is by kBeamAhead: a beam that is wide
 /// enough drops only those whose C_t is −∞. False if the run failed otherwise.
 bool CalibrationMeter::enumerate(const Job& job, SampleOptions options, Method method,
@@ -87,6 +127,7 @@ bool CalibrationMeter::enumerate(const Job& job, SampleOptions options, Method m
 std::optional<Calibration> CalibrationMeter::measure(const SampleInput& input, size_t num_taggings,
                                                      int64_t max_taggings,
                                                      const SampleOptions& options) {
+  has_points_ = false;
   const EndedInputs ended(program_.task, std::span(&input, 1));
   if (ended.front().x.size() < 2) return std::nullopt;
   Outcome outcome;
@@ -101,7 +142,14 @@ std::optional<Calibration> CalibrationMeter::measure(const SampleInput& input, s
   }
   Calibration calibration = calibration_of(recording_.forest, options.temperature);
   if (is_infinite) calibration.variance = INFINITY;
+  temperature_ = options.temperature;
+  has_points_ = recording_.keeps_log_sums && !is_infinite;
   return calibration;
+}
+
+std::vector<CalibrationPoint> CalibrationMeter::points(int most) const {
+  if (!has_points_) return {};
+  return calibration_points(recording_, interpreter_->batch(), temperature_, most);
 }
 
 }  // namespace scry

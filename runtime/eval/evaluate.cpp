@@ -106,7 +106,7 @@ class Evaluation {
         inputs_(inputs),
         experiment_(experiment),
         sampler_(program, parameters, experiment.sampling.threads),
-        references_(sampler_, experiment) {
+        references_(sampler_, experiment, inputs.size()) {
     const std::vector<Configuration> configurations =
         experiment.configurations.empty() ? default_configurations(program.has_proposal())
                                           : experiment.configurations;
@@ -140,6 +140,9 @@ class Evaluation {
   void check(std::span<const Configuration> configurations) const {
     if (experiment_.runs < 1)
       throw Error(fmt::format("runs: {}, but at least 1 is needed", experiment_.runs));
+    if (experiment_.calibration_points < 0)
+      throw Error(fmt::format("calibration_points: {}, but it must be at least 0",
+                              experiment_.calibration_points));
     if (experiment_.particles.empty()) throw Error("particles: there must be at least one M");
     if (experiment_.max_taggings < 0 || experiment_.max_taggings > int64_t{1} << 28)
       throw Error(
@@ -330,6 +333,10 @@ class Evaluation {
       ++table_.lookahead.inputs;
       calibration_.add(std::vector{reference.calibration->variance});
       blind_calibration_.add(std::vector{reference.calibration->blind_variance});
+      for (CalibrationPoint point : reference.points) {
+        point.input = input;
+        table_.calibration_points.push_back(point);
+      }
     }
     for (Cell& cell : cells_) add_input(cell, cell.numbers[i], reference, log_z, bound);
   }

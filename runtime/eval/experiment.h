@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/eval/calibration_point.h"
 #include "runtime/eval/configuration.h"
 #include "runtime/eval/measures.h"
 #include "runtime/smc/sample.h"
@@ -23,6 +24,9 @@ struct Experiment {
   int64_t max_taggings = int64_t{1} << 16;  ///< enumerated for an exact reference, at most
   int64_t max_states = int64_t{1} << 20;    ///< of all steps, where states are finite; likewise
   int reference_particles = 4096;           ///< of the large set where nothing exact can be had
+  /// Prefixes at which the lookahead is compared with the truth, at most, over some of the inputs
+  /// that are enumerated; 0: none.
+  int calibration_points = 0;
   /// Called from time to time with the part that is done.
   std::function<void(double part)> progress = {};
 };
@@ -69,6 +73,7 @@ struct EvalTable {
   int num_raised = 0;        ///< estimated references below what was found later
   bool has_lookahead = false;
   LookaheadReport lookahead;
+  std::vector<CalibrationPoint> calibration_points;  ///< as many as were asked for
   int runs = 0;
   double temperature = 1;
   uint64_t seed = 0;

@@ -34,8 +34,20 @@ struct ReferenceMaker::Tools {
   CalibrationMeter meter;
 };
 
-ReferenceMaker::ReferenceMaker(Sampler& sampler, const Experiment& experiment)
-    : sampler_(sampler), experiment_(experiment), workers_(experiment.sampling.threads) {}
+ReferenceMaker::ReferenceMaker(Sampler& sampler, const Experiment& experiment, size_t num_inputs)
+    : sampler_(sampler),
+      experiment_(experiment),
+      num_inputs_(static_cast<int64_t>(num_inputs)),
+      workers_(experiment.sampling.threads) {}
+
+/// Of which calibration this input tells, at most: some inputs with many prefixes each, evenly over
+/// all of them.
+int ReferenceMaker::num_points(int64_t sequence) const {
+  constexpr int64_t kMostInputs = 64;
+  const int64_t stride = (num_inputs_ + kMostInputs - 1) / kMostInputs;
+  if (experiment_.calibration_points == 0 || sequence % stride != 0) return 0;
+  return static_cast<int>(experiment_.calibration_points / ((num_inputs_ + stride - 1) / stride));
+}
 
 bool ReferenceMaker::expects_exact(const SampleInput& input) const {
   const Program& program = sampler_.program();
@@ -63,7 +75,8 @@ std::vector<Reference> ReferenceMaker::make(std::span<const SampleInput> inputs,
           const Program& program = sampler_.program();
           const Parameters& parameters = sampler_.parameters();
           mine.reset(
-              new Tools{Sampler(program, parameters, 1), CalibrationMeter(program, parameters)});
+              new Tools{Sampler(program, parameters, 1),
+                        CalibrationMeter(program, parameters, experiment_.calibration_points > 0)});
         }
         references[i] = {};
         return make_exact(*mine, inputs[i], first + number, bytes, i, at_posterior, references[i]);
@@ -111,6 +124,7 @@ bool ReferenceMaker::make_exact(Tools& tools, const SampleInput& input, int64_t 
       Ensemble all = tools.sampler.sample(input, options);
       reference.calibration =
           tools.meter.measure(input, all.size(), experiment_.max_taggings, options);
+      reference.points = tools.meter.points(num_points(sequence));
       posterior = enumerated_posterior(std::move(all), program.num_tags());
       reference.kind = Reference::Kind::kEnumerated;
     } else if (experiment_.max_states > 0 && has_finite_states(program)) {

@@ -22,6 +22,7 @@ struct Reference {
   double log_z_error = NAN;       ///< of an estimate: standard error, by the scatter of its sets
   std::vector<double> marginals;  ///< p(y_t = tag | x), [T][|Y|]; or those of the large set
   std::optional<Calibration> calibration;  ///< where all prefixes were enumerated
+  std::vector<CalibrationPoint> points;    ///< likewise, of some inputs, if wanted
   std::string trouble;                     ///< why the input is left out; else empty
 
   bool is_exact() const { return kind == Kind::kEnumerated || kind == Kind::kFinite; }
@@ -31,7 +32,7 @@ struct Reference {
 class ReferenceMaker {
  public:
   /// All must outlive it.
-  ReferenceMaker(Sampler& sampler, const Experiment& experiment);
+  ReferenceMaker(Sampler& sampler, const Experiment& experiment, size_t num_inputs);
 
   /// Called where p(y | x) is known, for the i-th input of the part; from many threads, of one
   /// input at a time.
@@ -55,9 +56,11 @@ class ReferenceMaker {
                 std::span<const std::unique_ptr<ParticlePool>> pools,
                 std::span<Reference> references, size_t begin, const AtPosterior& at_posterior);
   SampleOptions options_for(int64_t first, int64_t memory) const;
+  int num_points(int64_t sequence) const;
 
   Sampler& sampler_;
   const Experiment& experiment_;
+  int64_t num_inputs_;
   Workers workers_;
 };
 

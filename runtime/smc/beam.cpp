@@ -22,7 +22,7 @@ Beam::Beam(const SampleOptions& options, const SampleInput& input, int64_t seque
 
 void Beam::begin(int step) {
   step_ = step;
-  num_rows_ = 0;
+  num_rows_ = num_candidates_ = 0;
   is_full_ = false;
   entries_.clear();
 }
@@ -45,6 +45,7 @@ void Beam::propose(const CandidateTable& table) {
       double rank = table.row_scores[row] + score;
       if (weighs_ahead_) rank += compat;
       if (!(rank > -INFINITY)) continue;
+      ++num_candidates_;
       const Entry entry{rank, {table.first_row + static_cast<int64_t>(row), tag, score, compat}};
       if (is_full_ && !is_better(entry, entries_[width_ - 1])) continue;
       entries_.push_back(entry);
@@ -75,11 +76,14 @@ void Beam::select(std::vector<Child>& children) {
   steps_.push_back({.ess = NAN, .resampled = false, .num_rows = num_rows_, .ancestors = {}});
 }
 
-void Beam::weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+void Beam::weigh_rows(const Forest& forest, std::span<const RowId> rows,
                       std::vector<int32_t>& counts, std::vector<double>& log_weights) const {
   counts.clear();
   log_weights.clear();
-  for (RowId row : final_rows) log_weights.push_back(forest.log_score(row) / options_.temperature);
+  for (RowId row : rows) {
+    const double ahead = weighs_ahead_ && step_ < length_ ? forest.compat(row) : 0;
+    log_weights.push_back((forest.log_score(row) + ahead) / options_.temperature);
+  }
 }
 
 Ensemble Beam::finish(const Forest& forest, std::span<const RowId> final_rows) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/smc/end_of_sequence.h"
+#include "runtime/smc/memory.h"
 
 namespace scry {
 
@@ -52,6 +53,15 @@ void check_given(const Program& program, const SampleInput& input, int64_t seque
   }
 }
 }  // namespace
+
+SampleOptions with_defaults(SampleOptions options) {
+  if (options.trigger == Trigger::kAuto) {
+    const bool never = options.draws == Draws::kArithmetic;
+    options.trigger = never ? Trigger::kNever : row_of(options.method).trigger;
+  }
+  if (options.memory == 0) options.memory = default_memory();
+  return options;
+}
 
 void check_input(const Program& program, const SampleInput& input, int64_t sequence) {
   if (input.x.size() > static_cast<size_t>(kMaxLength)) {

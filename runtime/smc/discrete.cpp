@@ -55,6 +55,8 @@ void Discrete::select(std::vector<Child>& children) {
   if (step_ == length_) log_z_ = reducer_.log_total();
   if (!given_.empty()) find_retained();
   reduce();
+  num_left_out_ =
+      static_cast<int64_t>(num_seeing_ + num_blind_) - static_cast<int64_t>(kept_.size());
   // Those without a weight are in no comparison.
   double top = -INFINITY, total = 0, squares = 0;
   for (double log_weight : kept_log_weights_) top = std::max(top, log_weight);
@@ -187,10 +189,12 @@ void Discrete::shuffle_order() {
   }
 }
 
-void Discrete::weigh_rows(const Forest&, std::span<const RowId>, std::vector<int32_t>& counts,
-                          std::vector<double>& log_weights) const {
+void Discrete::weigh_rows(const Forest& forest, std::span<const RowId> rows,
+                          std::vector<int32_t>& counts, std::vector<double>& log_weights) const {
   counts.clear();
   log_weights = row_log_weights_;
+  if (step_ == length_) return;  // C_T = 0
+  for (size_t i = 0; i < rows.size(); ++i) log_weights[i] += scale_ * forest.compat(rows[i]);
 }
 
 Ensemble Discrete::finish(const Forest& forest, std::span<const RowId> final_rows) {

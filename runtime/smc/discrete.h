@@ -33,8 +33,9 @@ class Discrete : public Population {
   void begin(int step) override;
   void propose(const CandidateTable& table) override;
   void select(std::vector<Child>& children) override;
-  void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
-                  std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
+  int64_t num_left_out() const override { return num_left_out_; }
+  void weigh_rows(const Forest& forest, std::span<const RowId> rows, std::vector<int32_t>& counts,
+                  std::vector<double>& log_weights) const override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
 
  private:
@@ -52,7 +53,8 @@ class Discrete : public Population {
   std::span<const int> given_;  // the tagging to retain; may be empty
   int step_ = 0;
   double log_z_ = 0;
-  bool is_exact_ = true;  // nothing was left out so far
+  bool is_exact_ = true;      // nothing was left out so far
+  int64_t num_left_out_ = 0;  // of the last step
 
   std::vector<double> row_log_weights_, next_log_weights_;  // ℓ, of the level's rows; of the next
   // Of the step's candidates: cell = row · |Y| + tag.

@@ -80,8 +80,9 @@ int64_t Interpreter::choose_part_rows() const {
       1, static_cast<int64_t>(bytes / candidate_bytes(program_, options_, keeps_states_)));
 }
 
-void Interpreter::run(std::span<const Job> jobs, Recording* recording) {
+void Interpreter::run(std::span<const Job> jobs, Recording* recording, const LevelWatch& watch) {
   recording_ = recording;
+  watch_ = watch ? &watch : nullptr;
   recorded_bytes_ = 0;
   keeps_states_ = !advances_ || (looks_ahead_ && recording != nullptr && recording->keeps_cells);
   part_rows_ = choose_part_rows();
@@ -366,6 +367,8 @@ void Interpreter::grow(Member& member, int index, int step, Part rows) {
   }
   if (goes_on && !advances_) take_states(rows);
   member.num_rows = static_cast<int64_t>(children_.size());
+  if (watch_ != nullptr && !member.failed)
+    (*watch_)(step, forest_, first_child, forest_.size(), *member.population);
   if (!goes_on && !member.failed) finish(member, index, first_child);
 }
 

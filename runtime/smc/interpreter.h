@@ -20,6 +20,11 @@ struct Job {
   Outcome* outcome;
 };
 
+/// Told of every new level of a sequence as soon as it is chosen: its rows of the forest are
+/// [begin, end), and what the population weighs them by.
+using LevelWatch = std::function<void(int step, const Forest& forest, RowId begin, RowId end,
+                                      const Population& population)>;
+
 /// The only such loop; what is proposed and kept is the populations' matter. All sequences of a
 /// batch go through a step together; one that fails leaves, and the others go on.
 class Interpreter {
@@ -30,8 +35,10 @@ class Interpreter {
               Workers* workers = nullptr);
 
   /// Fills the jobs' outcomes. They must be in the order of falling length, of valid inputs with at
-  /// least one symbol. With a `recording`, that is filled instead of ensembles.
-  void run(std::span<const Job> jobs, Recording* recording = nullptr);
+  /// least one symbol. With a `recording`, that is filled instead of ensembles. `watch` sees the
+  /// levels of all of them, and changes nothing.
+  void run(std::span<const Job> jobs, Recording* recording = nullptr,
+           const LevelWatch& watch = nullptr);
   /// For the runs to come.
   void set_options(const SampleOptions& options);
   void set_seed(uint64_t seed) { options_.seed = seed; }
@@ -85,6 +92,7 @@ class Interpreter {
 
   // Of the run at hand.
   Recording* recording_ = nullptr;
+  const LevelWatch* watch_ = nullptr;
   bool keeps_states_ = false;  // of candidates
   int64_t part_rows_ = 0;      // of a part, at most
   double recorded_bytes_ = 0;

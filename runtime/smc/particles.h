@@ -30,8 +30,8 @@ class Particles : public Population {
   void set_futures(std::span<const double> scores) override;
   bool looks_again() override;
   void select(std::vector<Child>& children) override;
-  void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
-                  std::vector<int32_t>& counts, std::vector<double>& log_weights) const override;
+  void weigh_rows(const Forest& forest, std::span<const RowId> rows, std::vector<int32_t>& counts,
+                  std::vector<double>& log_weights) const override;
   Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) override;
 
  private:

@@ -51,10 +51,12 @@ class Population {
   /// After that: the children that become the rows of the next level, in the order of their parents
   /// and then of their tags. None: nothing of positive weight is left.
   virtual void select(std::vector<Child>& children) = 0;
-  /// After the last step, whose rows are `final_rows` of the forest: the log of the weight of each,
-  /// which add up to Ẑ; and how many particles are on each, or nothing where rows are weighted as
-  /// they are.
-  virtual void weigh_rows(const Forest& forest, std::span<const RowId> final_rows,
+  /// How many children of positive weight the last `select` left out, where it saw them all.
+  virtual int64_t num_left_out() const { return 0; }
+  /// After any step, whose rows are `rows` of the forest: the log of the weight of each by which
+  /// the method compares them (so with C_t, if it looks ahead); and how many particles are on each,
+  /// or nothing where rows are weighted as they are. After the last step the weights add up to Ẑ.
+  virtual void weigh_rows(const Forest& forest, std::span<const RowId> rows,
                           std::vector<int32_t>& counts, std::vector<double>& log_weights) const = 0;
   /// Likewise after the last step, all that there is to tell.
   virtual Ensemble finish(const Forest& forest, std::span<const RowId> final_rows) = 0;

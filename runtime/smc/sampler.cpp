@@ -172,12 +172,7 @@ std::vector<Outcome> Sampler::sample_ended(std::span<const SampleInput> inputs,
     return a.input->x.size() > b.input->x.size();
   });
 
-  SampleOptions settled = options;
-  if (options.trigger == Trigger::kAuto) {
-    const bool never = options.draws == Draws::kArithmetic;
-    settled.trigger = never ? Trigger::kNever : row_of(options.method).trigger;
-  }
-  if (options.memory == 0) settled.memory = default_memory();
+  SampleOptions settled = with_defaults(options);
   const std::vector<double> bytes = check_memory(*program_, settled, jobs);
   run(jobs, bytes, std::move(settled), inputs.size() - jobs.size());
   return outcomes;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/write_file.h"
 #include "compiler/compile.h"
 #include "runtime/eval/experiment.h"
 #include "runtime/files/examples_file.h"
@@ -16,12 +17,13 @@
 #include "tools/cli/output_file.h"
 #include "tools/cli/params_option.h"
 #include "tools/cli/progress_bar.h"
+#include "tools/cli/report_eval.h"
 
 namespace scry::cli {
 namespace {
 
 struct EvalOptions {
-  std::string params, input, output, methods, particles = "8,32,128";
+  std::string params, input, output, report, methods, particles = "8,32,128";
   std::string format = "table", precision = "float";
   std::string scheme = name_of(scheme_names(), SampleOptions().resampling);
   std::string resample_at = name_of(resample_at_names(), SampleOptions().resample_at);
@@ -114,6 +116,10 @@ int run_eval(EvalOptions options, const Bundle& bundle) {
   Experiment& experiment = options.experiment;
   if (!options.methods.empty()) experiment.configurations = parse_configurations(options.methods);
   experiment.particles = parse_particles(options.particles);
+  if (!options.report.empty()) {
+    check_writable(options.report);
+    experiment.calibration_points = 2000;
+  }
   experiment.max_taggings = options.max_taggings;
   experiment.max_states = options.max_states;
   experiment.sampling.resampling = named<Resampling>(scheme_names(), options.scheme);
@@ -144,6 +150,11 @@ int run_eval(EvalOptions options, const Bundle& bundle) {
   write_result(options.output, options.format == "json"  ? to_json(table) + "\n"
                                : options.format == "csv" ? to_csv(table)
                                                          : format_eval(table, style));
+  if (!options.report.empty())
+    write_file(options.report,
+               to_html(eval_report(
+                   table, {{"inputs", options.input},
+                           {"parameters", options.params.empty() ? "random" : options.params}})));
   const std::string name = options.input == "-" ? "standard input" : options.input;
   for (const LeftOut& each : table.left_out)
     tell(fmt::format("{}:{}: left out: {}", name, lines[each.input].line, each.message));
@@ -209,6 +220,7 @@ Action declare_eval(CLI::App& app) {
       ->capture_default_str();
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
   add_output(app, options->output);
+  add_report(app, options->report);
   return [options](const Bundle& bundle) { return run_eval(*options, bundle); };
 }
 

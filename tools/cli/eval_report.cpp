@@ -34,13 +34,6 @@ std::string format_time(double seconds) {
 
 std::string inputs_of(int count) { return count_of(static_cast<uint64_t>(count), "input"); }
 
-/// Measures that need Z or p itself, and so are as good as the reference.
-bool is_by_reference(Measure measure) {
-  return measure == Measure::kKl || measure == Measure::kBias || measure == Measure::kRmse ||
-         measure == Measure::kRatio || measure == Measure::kMarginals ||
-         measure == Measure::kProposalKl;
-}
-
 /// Of a divergence that is estimated: below 0 it is chance, and says only how large it can be.
 std::string format_divergence(const Estimate& estimate) {
   if (!(estimate.value < 0)) return format_estimate(estimate);
@@ -62,23 +55,6 @@ std::string format_cell(const EvalRow& row, Measure measure) {
                            : measure == Measure::kProposalKl ? format_divergence(estimate)
                                                              : format_estimate(estimate);
   return (all_exact || !is_by_reference(measure) || text == "-" ? "" : "≈") + text;
-}
-
-std::string describe_references(const EvalTable& table) {
-  std::vector<std::string> parts;
-  if (table.num_enumerated > 0)
-    parts.push_back(fmt::format("exact for {} by enumeration", inputs_of(table.num_enumerated)));
-  if (table.num_finite > 0)
-    parts.push_back(fmt::format("exact for {} over finite states", inputs_of(table.num_finite)));
-  if (table.num_estimated > 0) {
-    parts.push_back(fmt::format("estimated for {} by {} (standard error of log Z: {:.2g} nats)",
-                                inputs_of(table.num_estimated), table.estimated_by,
-                                table.reference_error.value));
-  }
-  if (table.num_without_reference > 0)
-    parts.push_back(fmt::format("unknown for {} (left out of what needs it)",
-                                inputs_of(table.num_without_reference)));
-  return fmt::format("p(y|x), which samples are measured against, is {}.", fmt::join(parts, ", "));
 }
 
 std::string describe_lookahead(const EvalTable& table) {
@@ -150,6 +126,29 @@ std::string legend(const EvalTable& table, const Style& style) {
 }
 
 }  // namespace
+
+bool is_by_reference(Measure measure) {
+  return measure == Measure::kKl || measure == Measure::kBias || measure == Measure::kRmse ||
+         measure == Measure::kRatio || measure == Measure::kMarginals ||
+         measure == Measure::kProposalKl;
+}
+
+std::string describe_references(const EvalTable& table) {
+  std::vector<std::string> parts;
+  if (table.num_enumerated > 0)
+    parts.push_back(fmt::format("exact for {} by enumeration", inputs_of(table.num_enumerated)));
+  if (table.num_finite > 0)
+    parts.push_back(fmt::format("exact for {} over finite states", inputs_of(table.num_finite)));
+  if (table.num_estimated > 0) {
+    parts.push_back(fmt::format("estimated for {} by {} (standard error of log Z: {:.2g} nats)",
+                                inputs_of(table.num_estimated), table.estimated_by,
+                                table.reference_error.value));
+  }
+  if (table.num_without_reference > 0)
+    parts.push_back(fmt::format("unknown for {} (left out of what needs it)",
+                                inputs_of(table.num_without_reference)));
+  return fmt::format("p(y|x), which samples are measured against, is {}.", fmt::join(parts, ", "));
+}
 
 std::string format_estimate(const Estimate& estimate) {
   const auto [value, error] = estimate;

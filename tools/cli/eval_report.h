@@ -11,6 +11,12 @@ namespace scry::cli {
 /// tell.
 std::string format_estimate(const Estimate& estimate);
 
+/// What samples were measured against, in a sentence.
+std::string describe_references(const EvalTable& table);
+
+/// Whether the measure needs Z or p itself, and so is as good as the reference.
+bool is_by_reference(Measure measure);
+
 /// The table, M by M, with what it was measured against before it and its legend after it.
 std::string format_eval(const EvalTable& table, const Style& style);
 

@@ -19,6 +19,7 @@
 #include "tools/cli/params_option.h"
 #include "tools/cli/part_size.h"
 #include "tools/cli/progress_bar.h"
+#include "tools/cli/sample_pictures.h"
 #include "tools/cli/sample_report.h"
 
 namespace scry::cli {
@@ -28,7 +29,8 @@ constexpr size_t kPart = 512;  // sequences held in memory at a time, at most
 constexpr size_t kShownErrors = 20;
 
 struct SampleCommandOptions {
-  std::string params, input, output, method, format = "table", precision = "float";
+  std::string params, input, output, report, report_inputs, method, format = "table",
+                                                                    precision = "float";
   std::string scheme = name_of(scheme_names(), SampleOptions().resampling),
               resample_at = name_of(resample_at_names(), SampleOptions().resample_at),
               draws = name_of(draws_names(), SampleOptions().draws),
@@ -79,6 +81,8 @@ class SampleCommand {
                                            : static_cast<size_t>(options_.top);
     const Style style = options_.output.empty() ? Style::for_stdout() : Style(false);
     ResultStream output(options_.output);
+    std::optional<SamplePictures> pictures;
+    if (!options_.report.empty()) pictures.emplace(pictures_options(), program_, parameters_);
     TextTable::Layout layout;
     SampleTotals totals;
     ProgressBar bar("sequences");
@@ -95,6 +99,7 @@ class SampleCommand {
       }
       for (const SampleResult& result : results) {
         totals.add(result);
+        if (pictures) pictures->add(result);
         note_error(result);
         if (!as_table)
           text += result_json(result, program_.task, method_.name, parameters_origin(), top,
@@ -106,6 +111,7 @@ class SampleCommand {
       reader.fill(lines, kPart, wait);
     }
     output.finish();
+    if (pictures && !pictures->write()) ++num_errors_;
     report_errors();
     if (options_.with_stats) {
       tell_lines(format_totals(totals, seconds_, sampler_.num_threads(), Style(false)));
@@ -182,6 +188,18 @@ class SampleCommand {
         results[i].ensemble = std::move(outcomes[i].ensemble);
       }
     }
+  }
+
+  SamplePictures::Options pictures_options() const {
+    return {.path = options_.report,
+            .inputs = options_.report_inputs,
+            .input_file = options_.input,
+            .parameters_file = options_.params,
+            .sampling = options_.sampling,
+            .goes_step_by_step = method_.make != nullptr,
+            .method = method_.name,
+            .runs = options_.runs,
+            .sweeps = options_.retains ? options_.sweeps : 0};
   }
 
   const char* parameters_origin() const {
@@ -331,6 +349,13 @@ Action declare_sample(CLI::App& app) {
       ->capture_default_str();
   add_choice(app, "--precision", options->precision, {"float", "double"}, "Of the kernels");
   add_output(app, options->output);
+  CLI::Option* report = add_report(app, options->report);
+  app.add_option("--report-inputs", options->report_inputs,
+                 fmt::format("The sequences whose runs the report shows, by their numbers, such as "
+                             "1,5,9; the first {} unless given",
+                             SamplePictures::kFirst))
+      ->type_name("LIST")
+      ->needs(report);
   return [options, &app](const Bundle& bundle) {
     check_method_options(app, options->method);
     return SampleCommand(*options, bundle).run();

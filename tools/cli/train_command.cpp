@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/write_file.h"
 #include "compiler/compile.h"
 #include "runtime/files/embeddings_file.h"
 #include "runtime/files/parameters_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/output_file.h"
+#include "tools/cli/report.h"
 #include "tools/cli/stop_signal.h"
 #include "tools/cli/text.h"
 #include "tools/cli/train_log.h"
@@ -53,6 +57,7 @@ class TrainCommand {
     epoch_start_ = Clock::now();
     const TrainResult result = train(start);
     bar_.clear();
+    if (!options_.report.empty()) write_report(result);
     if (result.was_interrupted) {
       note(fmt::format("interrupted after update {} of epoch {}; saved to {}; go on with --resume",
                        last_.update, last_.epoch, options_.output));
@@ -200,6 +205,7 @@ class TrainCommand {
     const Clock::time_point now = Clock::now();
     const double seconds = std::chrono::duration<double>(now - epoch_start_).count();
     epoch_start_ = now;
+    seconds_[epoch.epoch] = seconds;
     const std::string line = epoch_json(epoch, goal_, !dev_.empty(), seconds);
     bar_.clear();
     log_.add(line);
@@ -219,6 +225,33 @@ class TrainCommand {
         lines.push_back({epoch.epoch, epoch_json(epoch, goal_, !dev_.empty(), NAN)});
     }
     log_.restore(lines);
+  }
+
+  void write_report(const TrainResult& result) const {
+    std::string summary;
+    if (result.was_interrupted) {
+      summary = "The run was interrupted, and may go on by --resume.";
+    } else if (!result.history.empty()) {
+      summary = summary_of(result.history, goal_, options_.training.epochs);
+    }
+    std::vector<Json> epochs;
+    for (const EpochReport& epoch : result.history) {
+      if (epoch.epoch == 0 && dev_.empty()) continue;
+      const auto seconds = seconds_.find(epoch.epoch);
+      epochs.push_back(Json::parse(epoch_json(epoch, goal_, !dev_.empty(),
+                                              seconds == seconds_.end() ? NAN : seconds->second)));
+    }
+    Report report{.title = fmt::format("scry {}: {}", learns() ? "learn" : "fit", program_name_),
+                  .facts = {{"training", options_.train}}};
+    if (!dev_.empty()) report.facts.emplace_back("development", options_.dev);
+    report.facts.emplace_back("output", options_.output);
+    report.facts.emplace_back("parameters trained", group_digits(num_trained()));
+    report.facts.emplace_back("seed", fmt::format("{}", options_.training.seed));
+    report.sections.push_back({{"kind", "training"},
+                               {"title", "Training curves"},
+                               {"summary", summary},
+                               {"epochs", std::move(epochs)}});
+    write_file(options_.report, to_html(report));
   }
 
   std::string next_command(const TrainResult& result) const {
@@ -252,6 +285,7 @@ class TrainCommand {
   TrainProgress last_;
   int64_t first_update_ = 0;
   Clock::time_point epoch_start_;
+  std::map<int, double> seconds_;  // of the epochs of this process
 };
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include "base/write_file.h"
 #include "tools/cli/command.h"
 #include "tools/cli/options.h"
+#include "tools/cli/output_rule.h"
 #include "tools/cli/params_option.h"
+#include "tools/cli/report.h"
 
 namespace scry::cli {
 namespace {
@@ -40,16 +42,6 @@ void add_adam(CLI::App& app, AdamOptions& adam) {
   add_number(app, "--l2", adam.l2, "a number of at least 0", is_not_negative, "L2 regularization");
   add_number(app, "--clip", adam.clip, "a number of at least 0", is_not_negative,
              "Longest gradient; 0 for any");
-}
-
-/// Two paths of one file, which need not be there.
-bool is_same_file(const std::string& a, const std::string& b) {
-  if (a.empty() || b.empty()) return false;
-  std::error_code error;
-  if (fs::equivalent(a, b, error)) return true;
-  const fs::path full_a = fs::weakly_canonical(fs::absolute(a), error);
-  const fs::path full_b = fs::weakly_canonical(fs::absolute(b), error);
-  return !error && full_a == full_b;
 }
 
 bool is_file(const std::string& path) {
@@ -164,6 +156,7 @@ void add_training(CLI::App& app, TrainCommandOptions& options) {
   app.add_option("--log", options.log,
                  "Append the JSON line of each epoch here, besides standard output")
       ->type_name("FILE");
+  add_report(app, options.report);
   add_number(
       app, "--save-every", training.save_seconds, "a number above 0",
       [](double x) { return x > 0 && std::isfinite(x); }, "Seconds between saves within an epoch")
@@ -182,6 +175,7 @@ void add_training(CLI::App& app, TrainCommandOptions& options) {
 void settle(TrainCommandOptions& options) {
   check_paths(options);
   check_writable(options.output);
+  if (!options.report.empty()) check_writable(options.report);
   options.training.checkpoint = options.output;
   options.training.selection = options.select == "kl" ? Selection::kKl : Selection::kOffsetKl;
   for (const Baseline baseline : {Baseline::kLeaveOneOut, Baseline::kAverage}) {

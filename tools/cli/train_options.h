@@ -11,9 +11,9 @@
 namespace scry::cli {
 
 struct TrainCommandOptions {
-  std::string train, dev, params, output, log, objective = "auto", gradient = "auto",
-                                               select = "offset-kl", baseline = "leave-one-out",
-                                               schedule = "constant", precision = "float";
+  std::string train, dev, params, output, log, report,
+      objective = "auto", gradient = "auto", select = "offset-kl", baseline = "leave-one-out",
+      schedule = "constant", precision = "float";
   InputFormatOption input_format;
   std::vector<std::string> embeddings;  ///< PARAMETER=FILE
   TrainOptions training;                ///< complete after settle()

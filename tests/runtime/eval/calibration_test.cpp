@@ -120,3 +120,50 @@ TEST_CASE("one step leaves nothing to calibrate") {
   CHECK(!CalibrationMeter(hmm.program, hmm.parameters).measure(std::vector<int>{1}, 2, 2, {}));
   CHECK(!CalibrationMeter(hmm.program, hmm.parameters).measure(std::vector<int>{}, 1, 1, {}));
 }
+
+TEST_CASE(
+    "calibration points are on the diagonal with the exact lookahead, and no more than asked") {
+  const ScoredHmm hmm = exact_hmm(4);
+  CalibrationMeter meter(hmm.program, hmm.parameters, true);
+  for (const int most : {1, 2, 7, 31, 100}) {
+    REQUIRE(meter.measure(kX, 32, 32, {}));
+    const std::vector<CalibrationPoint> points = meter.points(most);
+    INFO(most << " at most, " << points.size() << " points");
+    CHECK(!points.empty());
+    CHECK(points.size() <= static_cast<size_t>(most));
+    std::vector<double> shares(kX.size(), 0.0);
+    for (const CalibrationPoint& point : points) {
+      shares[static_cast<size_t>(point.step)] += point.share;
+      if (point.step == 0) continue;  // C_0 is as the program has it
+      CHECK(point.lookahead == Approx(point.to_go));
+      CHECK(point.lookahead_mean == Approx(point.to_go_mean));
+      CHECK(point.residual == Approx(0).margin(1e-9));
+    }
+    for (double share : shares) CHECK((share == 0 || share == Approx(1)));
+  }
+  CHECK(meter.points(0).empty());
+}
+
+TEST_CASE("calibration points are those of the definition, and only where they were asked for") {
+  const ScoredHmm hmm(7);
+  const auto scores = all_scores(hmm, kX);
+  CalibrationMeter meter(hmm.program, hmm.parameters, true);
+  REQUIRE(meter.measure(kX, 32, 32, {}));
+  for (const CalibrationPoint& point : meter.points(10'000)) {
+    // Of an HMM, H_t depends on y_t alone: it is that of one of the tags.
+    if (point.step == 0) {
+      CHECK(point.to_go == Approx(log_total(scores)));
+      continue;
+    }
+    double nearest = INFINITY;
+    for (int tag = 0; tag < kHmmTags; ++tag) {
+      const double h =
+          to_go_after(hmm.trans(), hmm.emit(), tag, static_cast<size_t>(point.step), 1);
+      nearest = std::min(nearest, std::abs(h - point.to_go));
+    }
+    CHECK(nearest < 1e-9);
+  }
+  CalibrationMeter plain(hmm.program, hmm.parameters);
+  REQUIRE(plain.measure(kX, 32, 32, {}));
+  CHECK(plain.points(100).empty());
+}
