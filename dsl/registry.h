@@ -6,6 +6,7 @@
 #include <span>
 
 #include "dsl/model.h"
+#include "dsl/settings.h"
 
 namespace scry {
 
@@ -19,22 +20,31 @@ struct Bundle {
   std::shared_ptr<const Model> model;
   std::shared_ptr<const Proposal> proposal = {};
   Loss loss = {};
+  /// What its file asked for: make_registered_model fills it in.
+  std::vector<Setting> settings = {};
 };
 
-/// What the linked model file registered; a null function if there is none.
+/// What the linked model file registered: one of them is defined, or none if there is no such file.
 [[gnu::weak]] Bundle registered_model();
+[[gnu::weak]] Bundle registered_model(Settings& settings);
 /// The line of its SCRY_MODEL().
 [[gnu::weak]] Where registered_at();
 
-/// registered_model(), where an exception that says no line of its own gets registered_at().
+/// Whether a model file is linked.
+bool has_registered_model();
+/// Its registered_model, where an exception that says no line or file of its own gets
+/// registered_at(). Settings that were given and not asked for are still settings.unknown().
+Bundle make_registered_model(Settings& settings);
+/// Likewise with every setting at its default.
 Bundle make_registered_model();
 
 }  // namespace scry
 
-/// Stands once in a program, in its model file, followed by a body that returns its Bundle. (Weak
-/// functions may be defined twice without a word; the place may not.)
-#define SCRY_MODEL()                                             \
+/// Stands once in a program, in its model file, followed by a body that returns its Bundle. It may
+/// take `Settings& settings`. (Weak functions may be defined twice without a word; the place may
+/// not.)
+#define SCRY_MODEL(...)                                          \
   extern const scry::Where scry_model_place;                     \
   const scry::Where scry_model_place = scry::Where::here();      \
   scry::Where scry::registered_at() { return scry_model_place; } \
-  scry::Bundle scry::registered_model()
+  scry::Bundle scry::registered_model(__VA_ARGS__)

@@ -33,6 +33,10 @@ int Alphabet::add(std::string symbol, Where where) {
 }
 
 Alphabet Alphabet::with_unknown(std::string symbol, Where where) const {
+  if (unknown_) {
+    throw ModelError(
+        where, fmt::format("alphabet: '{}' stands for unknown symbols already", name(*unknown_)));
+  }
   Alphabet copy = *this;
   copy.unknown_ = copy.add(std::move(symbol), where);
   return copy;

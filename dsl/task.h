@@ -18,6 +18,11 @@ class Alphabet {
   explicit Alphabet(std::vector<std::string> symbols, Where where = Where::here());
   /// The words of `symbols`, which white space separates: Alphabet::of("B I O").
   static Alphabet of(std::string_view symbols, Where where = Where::here());
+  /// The symbols of a file, one a line, in UTF-8, in the file's order. A byte order mark, blank
+  /// lines and blanks around a symbol, such as Windows' carriage returns, are read over; nothing is
+  /// a comment, as "#" may be a symbol. Throws DataError ("chars.txt:41: …") if the file cannot be
+  /// read, has no symbol, or a symbol stands twice, has a blank in it or is not UTF-8.
+  static Alphabet from_file(const std::string& path);
   /// n symbols named "0", "1", ….
   static Alphabet numbered(int size);
 

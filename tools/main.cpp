@@ -1,5 +1,7 @@
 #include "tools/cli/cli.h"
 
 int main(int argc, char** argv) {
-  return scry::cli::run(argc, argv, scry::registered_model ? scry::make_registered_model : nullptr);
+  scry::cli::MakeModel make_model = nullptr;
+  if (scry::has_registered_model()) make_model = scry::make_registered_model;
+  return scry::cli::run(argc, argv, make_model);
 }

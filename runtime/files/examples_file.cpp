@@ -34,9 +34,11 @@ class SequenceReader {
 
   static void check_tags(const RawSequence& raw, const char* what) {
     if (raw.has_tags) return;
-    throw Fault{raw.line, raw.in_columns
-                              ? fmt::format("there is no column of {}", what)
-                              : fmt::format("there is no tab between symbols and {}", what)};
+    if (raw.in_columns) throw Fault{raw.line, fmt::format("there is no column of {}", what)};
+    const bool is_like_comment = raw.symbols_text.starts_with('#');
+    throw Fault{raw.line,
+                fmt::format("there is no tab between symbols and {}{}", what,
+                            is_like_comment ? "; comments are read over by --comments" : "")};
   }
 
   Example read_example(const RawSequence& raw) const {

@@ -334,7 +334,14 @@ class SequenceCutter::Impl {
  private:
   void add_line(std::string_view text) {
     if (number_ == INT_MAX) throw DataError(fmt::format("{}: there are too many lines", name_));
-    if (++number_ == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // UTF-8's mark
+    if (++number_ == 1) {
+      if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // UTF-8's mark
+      if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+        throw DataError(
+            fmt::format("{}:1: it is UTF-16; convert it, as by iconv -f UTF-16 -t UTF-8", name_));
+      }
+    }
+    if (format_.has_comments && starts_like_comment(text)) return;
     while (text.ends_with('\r')) text.remove_suffix(1);
     if (text.find_first_not_of(kBlanks) == std::string_view::npos) text = {};
     if (layout_ != FileLayout::kAuto) return read(number_, text);

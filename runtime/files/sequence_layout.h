@@ -24,6 +24,9 @@ struct FileFormat {
   int y_column = 0;  ///< likewise; 0: the last, if that is not x's
   /// Whether kAuto takes a file for kEnsembles, too: if its first line begins with {".
   bool may_be_ensembles = false;
+  /// Whether every line that starts with "#" is passed over. Else it is a comment in columns alone,
+  /// and if it has not as many of them as other lines: "#" may be a symbol.
+  bool has_comments = false;
 };
 
 /// A line of columns without its tag: a tagged one is `before`, a tag, `after`.

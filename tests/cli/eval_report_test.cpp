@@ -38,6 +38,15 @@ TEST_CASE("an estimate has the digits that its error leaves worth telling") {
   CHECK(format_estimate({INFINITY, NAN}) == "∞");
 }
 
+TEST_CASE("the table for a page has the same cells between bars") {
+  const std::string text = format_eval_markdown(small_table());
+  INFO(text);
+  CHECK(text.starts_with("12 inputs, 3 runs of each. p(y|x), "));
+  CHECK(text.find("\n\n| method | M | KL bits | ESS/M | time |\n|") != std::string::npos);
+  CHECK(text.find("\n| --- | --: | --: | --: | --: |\n") != std::string::npos);
+  CHECK(text.find("\n| PF | 8 | 0.590 ±0.013 | 81 % | 42 µs |\n") != std::string::npos);
+}
+
 TEST_CASE("columns and legend are of what was measured") {
   const std::string text = format_eval(small_table(), Style(false));
   INFO(text);

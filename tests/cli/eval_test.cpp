@@ -126,6 +126,21 @@ TEST_CASE("what eval only estimates, it marks") {
         std::string::npos);
 }
 
+TEST_CASE("eval writes its numbers besides, and over nothing that it reads") {
+  const Sandbox box;
+  write_text(box.path("in.txt"), "1 2\n");
+  const std::string eval = kHmm + "--methods PF -M 2 --threads 1 ";
+  const auto both = box.program(eval + "--format markdown --csv numbers.csv");
+  REQUIRE(both.exit_code == 0);
+  CHECK(both.out.find("| PF | 2 | ") != std::string::npos);
+  CHECK(lines_of(test::read_file(box.path("numbers.csv"))).size() == 2);
+  CHECK(box.program(eval + "--csv in.txt").err ==
+        "scry: --csv and --input are the same file 'in.txt', which would be lost\n");
+  CHECK(box.program(eval + "--csv new -o new").err ==
+        "scry: --csv and --output are the same file 'new', which would be lost\n");
+  CHECK(test::read_file(box.path("in.txt")) == "1 2\n");
+}
+
 TEST_CASE("eval needs a lookahead for what looks ahead") {
   const Sandbox box;
   write_text(

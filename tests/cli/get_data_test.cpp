@@ -1,6 +1,7 @@
 // scripts/get-data without a network, and the sample that it made.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "runtime/files/examples_file.h"
@@ -118,16 +119,92 @@ TEST_CASE("last-char is made of any stress splits, alike each time, and not made
   CHECK(test::read_file(box.path("one/train.tsv")) == "mine");
 }
 
+TEST_CASE(
+    "words of at most five phonemes are mixed by five, alike for a seed and not for another") {
+  const Sandbox box;
+  const auto result = get_data(box, "words one");
+  CHECK(result.err.empty());
+  CHECK(result.out ==
+        "get-data: one: strings-train 2634, strings-dev1 174, train 2634, dev2 500, test 500 "
+        "examples\n");
+  std::set<std::string> known;  // the phonemes of the test split's words
+  for (const std::string& line :
+       lines_of(test::read_file(test::source_dir() + "/data/stress/test.tsv")))
+    known.insert(line.substr(0, line.find('\t')));
+  int num_first = 0, num_symbols = 0;
+  for (const std::string& line : lines_of(test::read_file(box.path("one/test.tsv")))) {
+    std::istringstream x(line.substr(0, line.find('\t'))), y(line.substr(line.find('\t') + 1));
+    std::map<std::string, std::string> words;
+    std::map<std::string, int> lengths;
+    for (std::string symbol, tag; x >> symbol && y >> tag;) {
+      words[tag] += (words[tag].empty() ? "" : " ") + symbol;
+      ++lengths[tag];
+      ++num_symbols;
+      if (tag == "1") ++num_first;
+    }
+    REQUIRE(words.size() == 5);
+    for (const auto& [tag, word] : words) {
+      if (!known.contains(word) || lengths[tag] > 5) FAIL(line);
+    }
+  }
+  CHECK(std::abs(5.0 * num_first / num_symbols - 1) < 0.05);
+  for (const std::string& line : lines_of(test::read_file(box.path("one/strings-train.tsv")))) {
+    const std::string tags = line.substr(line.find('\t') + 1);
+    if (tags.find_first_not_of("1 ") != std::string::npos) FAIL(line);
+  }
+  REQUIRE(get_data(box, "words --seed 1 two").exit_code == 0);
+  REQUIRE(get_data(box, "words --seed 2 three").exit_code == 0);
+  const std::string test = test::read_file(box.path("one/test.tsv"));
+  CHECK(test::read_file(box.path("two/test.tsv")) == test);
+  CHECK(test::read_file(box.path("three/test.tsv")) != test);
+  CHECK(test::read_file(box.path("three/strings-train.tsv")) ==
+        test::read_file(box.path("one/strings-train.tsv")));
+}
+
+TEST_CASE("sentences that are too long are left out, and Weibo's characters lose their digits") {
+  const Sandbox box;
+  std::filesystem::create_directory(box.path("english"));
+  std::filesystem::create_directory(box.path("chinese"));
+  for (const std::string& split : kSplits) {
+    test::write_text(box.path("english/" + split + ".txt"),
+                     "\xef\xbb\xbfhi  there\r\n\r\na b c d e f g h\r\na b c d e f g h i\r\nno\r\n");
+  }
+  REQUIRE(get_data(box, "sentences --from english out").exit_code == 0);
+  CHECK(test::read_file(box.path("out/strings-train.tsv")) ==
+        "hi there\t1 1\na b c d e f g h\t1 1 1 1 1 1 1 1\nno\t1\n");
+  CHECK(lines_of(test::read_file(box.path("out/train.tsv"))).size() == 3);
+  for (const std::string split : {"train", "dev", "test"}) {
+    test::write_text(box.path("chinese/" + split + ".conll"),
+                     "科0\tO\r\n11\tB-X\r\n\r\n\r\n。0\tO\r\n\r\n技0\tO");
+  }
+  const auto weibo = get_data(box, "weibo --from chinese weibo");
+  CHECK(weibo.out == "get-data: weibo: train 3, dev1 2, dev2 1, test 3 examples\n");
+  CHECK(test::read_file(box.path("weibo/train.conll")) == "科\tO\n1\tB-X\n\n。\tO\n\n技\tO\n\n");
+  CHECK(test::read_file(box.path("weibo/dev1.conll")) == "科\tO\n1\tB-X\n\n技\tO\n\n");
+  CHECK(test::read_file(box.path("weibo/dev2.conll")) == "。\tO\n\n");
+}
+
 TEST_CASE("what get-data cannot do is one line, and leaves nothing behind") {
   const Sandbox box;
   const std::string usage =
-      "; usage: scripts/get-data cmudict [FOLDER] | last-char [--from FOLDER] [FOLDER]\n";
+      "; usage: scripts/get-data cmudict [FOLDER] | last-char [--from FOLDER] [FOLDER] | words "
+      "[--from FOLDER] [--seed N] [FOLDER] | sentences --from FOLDER [--seed N] [FOLDER] | weibo "
+      "--from FOLDER [FOLDER]\n";
   test::write_text(box.path("file"), "");
   write_splits(box, "full");
   write_splits(box, "bad");
   test::write_text(box.path("bad/dev2.tsv"), "K AH\t- 0\nK AH - 0\n");
   write_splits(box, "less");
   std::filesystem::remove(box.path("less/test.tsv"));
+  for (const char* folder : {"long", "marked"}) std::filesystem::create_directory(box.path(folder));
+  for (const std::string& split : kSplits) {
+    test::write_text(box.path("long/" + split + ".txt"),
+                     split == "dev1" ? "1 2 3 4 5 6 7 8 9\n" : "1 2\n");
+  }
+  for (const std::string split : {"train", "dev", "test"}) {
+    test::write_text(box.path("marked/" + split + ".conll"),
+                     split == "dev" ? "科0\tO\n技\tO\n" : "科0\tO\n");
+  }
   struct Case {
     std::string words;
     int exit_code;
@@ -140,6 +217,16 @@ TEST_CASE("what get-data cannot do is one line, and leaves nothing behind") {
       {"cmudict --force", 2, "there is no option '--force'" + usage},
       {"last-char --to a", 2, "there is no option '--to'" + usage},
       {"last-char --from", 2, "--from needs a folder" + usage},
+      {"last-char --seed 2", 2, "last-char draws nothing: leave out --seed" + usage},
+      {"words --seed x", 2, "--seed needs a whole number below 10^9" + usage},
+      {"sentences out", 2, "sentences needs --from and the folder of its corpus" + usage},
+      {"weibo --from none out", 1, "none/train.conll cannot be read\n"},
+      {"words --from bad out", 1, "bad/dev2.tsv:2: a line is phonemes, a tab, and tags\n"},
+      {"words --from full out", 1, "full: 3 strings are too few to mix 5\n"},
+      {"sentences --from long out", 1,
+       "long/dev1.txt: there is no sentence of at most 8 words in it\n"},
+      {"weibo --from marked out", 1,
+       "marked/dev.conll:2: a line is a character with a digit, a tab, and a tag\n"},
       {"last-char a b", 2, "last-char takes one folder" + usage},
       {"last-char --from none out", 1, "none/train.tsv cannot be read\n"},
       {"last-char --from less out", 1, "less/test.tsv cannot be read\n"},

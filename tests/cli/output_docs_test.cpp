@@ -136,7 +136,9 @@ TEST_CASE("docs/output.md has every key of graph and info, and no other") {
   const Sandbox box;
   CHECK(printed(box,
                 {"lesson_01_hmm graph --format json",
-                 "lesson_03_stress_tagger graph --format json --gradients"},
+                 "lesson_03_stress_tagger graph --format json --gradients",
+                 "task_stress graph --format json --set vocab=" + test::source_dir() +
+                     "/examples/tasks/phonemes.txt"},
                 true, {"stages[].flops"}) == documented("graph --format json"));
   CHECK(printed(box, {"scry info --json"}, true) == documented("info --json"));
 }

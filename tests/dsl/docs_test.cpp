@@ -36,9 +36,14 @@ std::set<std::string> matches(const std::string& text, const std::string& patter
   return found;
 }
 
-const char* const kHeaders[] = {
-    "dsl/expr.h",     "dsl/model.h",  "dsl/state.h",           "dsl/task.h",
-    "dsl/registry.h", "dsl/layers.h", "dsl/layers_recurrent.h"};
+const char* const kHeaders[] = {"dsl/expr.h",
+                                "dsl/model.h",
+                                "dsl/state.h",
+                                "dsl/task.h",
+                                "dsl/registry.h",
+                                "dsl/layers.h",
+                                "dsl/layers_recurrent.h",
+                                "dsl/settings.h"};
 
 /// What a model file does not write itself.
 const std::set<std::string> kInternal{

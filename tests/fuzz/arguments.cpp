@@ -280,7 +280,7 @@ class Fuzzer {
   /// Whether the file may be written: it stands in an option that names an output.
   static bool is_output(const Words& words, const std::string& name) {
     for (size_t i = 0; i < words.size(); ++i) {
-      for (const char* option : {"--output", "--log"}) {
+      for (const char* option : {"--output", "--log", "--csv"}) {
         if (words[i] == fmt::format("{}={}", option, name)) return true;
         if (words[i] == option && i + 1 < words.size() && words[i + 1] == name) return true;
       }

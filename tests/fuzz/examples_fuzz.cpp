@@ -39,7 +39,7 @@ void check_inputs(const std::vector<InputLine>& lines, const Task& task, bool co
 
 /// How a file is read; the input's first byte chooses. A new format is a new line here.
 using Format = void (*)(const std::string& path, const Task& task);
-constexpr std::array<Format, 6> kFormats{
+constexpr std::array<Format, 7> kFormats{
     [](const std::string& path, const Task& task) {
       check_examples(read_examples(path, task), task);
     },
@@ -57,6 +57,9 @@ constexpr std::array<Format, 6> kFormats{
     },
     [](const std::string& path, const Task& task) {
       check_examples(read_examples(path, task, {FileLayout::kConll, 2, 4}), task);
+    },
+    [](const std::string& path, const Task& task) {
+      check_examples(read_examples(path, task, {.has_comments = true}), task);
     },
 };
 

@@ -21,6 +21,7 @@
 #include "tools/cli/nearest.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/output_rule.h"
+#include "tools/cli/settings_option.h"
 
 namespace scry::cli {
 namespace {
@@ -57,6 +58,8 @@ constexpr std::array kCommands{
             "eval MODEL --params learned.safetensors --input data/stress/test.tsv --methods "
             "PF,PS,beam -M 8,32",
             true, declare_eval},
+    Command{"vocab", "Write the symbols of a file of sequences, for Alphabet::from_file",
+            "vocab --input data/stress/train.tsv -o phonemes.txt", false, declare_vocab},
     Command{"version", "Print Scry's version", "version", false, declare_version},
 };
 
@@ -79,7 +82,7 @@ void leave_unsafe_cache() {
 /// The command line of `scry`, where MODEL names a file, or of a model program, which has none.
 class CommandLine {
  public:
-  CommandLine(std::string program, Bundle (*make_model)())
+  CommandLine(std::string program, MakeModel make_model)
       : program_(std::move(program)), make_model_(make_model), app_(describe(), program_) {
     app_.set_version_flag("--version", fmt::format("scry {}", version()));
     app_.require_subcommand(1);
@@ -103,14 +106,15 @@ class CommandLine {
     if (help_->parsed()) return show_help();
     for (const Parser& parser : parsers_) {
       if (!parser.app->parsed()) continue;
-      if (!parser.command->takes_model) return parser.action({});
       check_output(*parser.app);
+      if (!parser.command->takes_model) return parser.action({});
       leave_unsafe_cache();
       if (make_model_ == nullptr) run_model_file(parser);
-      const Bundle bundle = make_model_();
+      const Bundle bundle = make_model_with(make_model_, settings_);
       if (bundle.model == nullptr) {
         throw BuildError(fmt::format("{}: its SCRY_MODEL() returns no model", program_));
       }
+      check_output(*parser.app, bundle.settings);
       return parser.action(bundle);
     }
     throw UsageError("no command was given");  // not reached: a command is required
@@ -141,6 +145,7 @@ class CommandLine {
       example.replace(at, shown ? 5 : 6, shown ? kExampleModel : "");
     }
     parsers_.push_back({&command, app, command.declare(*app)});
+    if (command.takes_model) add_settings(*app, settings_);
     app->footer(fmt::format("Example:\n  {} {}", program_, example));
   }
 
@@ -214,6 +219,9 @@ class CommandLine {
       for (const std::string& each : option->get_lnames()) names.push_back("--" + each);
       for (const std::string& each : option->get_snames()) names.push_back("-" + each);
     }
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      return fmt::format("the option '{}' goes after the command: {} {}", name, name_of(parser),
+                         given);
     const std::string meant = nearest(name, names);
     if (meant.empty()) return "";
     return fmt::format("there is no option '{}'; did you mean {}? See {} --help", name, meant,
@@ -255,10 +263,11 @@ class CommandLine {
   }
 
   std::string program_;
-  Bundle (*make_model_)();
+  MakeModel make_model_;
   CLI::App app_;
   CLI::App* help_ = nullptr;  // a command like the others, but for all of them
   std::string model_file_, helped_;
+  std::vector<std::string> settings_;  // as given
   std::vector<Parser> parsers_;
 };
 
@@ -277,7 +286,7 @@ void fill_standard_files() {
 
 }  // namespace
 
-int run(int argc, const char* const* argv, Bundle (*make_model)()) {
+int run(int argc, const char* const* argv, MakeModel make_model) {
   // A program built from model.cpp is started under that name, which its messages should say whole.
   std::string program = argc > 0 && argv[0] != nullptr ? argv[0] : "scry";
   if (!is_model_file(program)) program = std::filesystem::path(program).filename().string();

@@ -42,6 +42,7 @@ Action declare_impute(CLI::App& app);
 Action declare_decode(CLI::App& app);
 Action declare_rescore(CLI::App& app);
 Action declare_eval(CLI::App& app);
+Action declare_vocab(CLI::App& app);
 Action declare_version(CLI::App& app);
 
 }  // namespace scry::cli

@@ -23,7 +23,7 @@ namespace scry::cli {
 namespace {
 
 struct EvalOptions {
-  std::string params, input, output, report, methods, particles = "8,32,128";
+  std::string params, input, output, csv, report, methods, particles = "8,32,128";
   std::string format = "table", precision = "float";
   std::string scheme = name_of(scheme_names(), SampleOptions().resampling);
   std::string resample_at = name_of(resample_at_names(), SampleOptions().resample_at);
@@ -146,10 +146,12 @@ int run_eval(EvalOptions options, const Bundle& bundle) {
   };
   const EvalTable table = evaluate(program, parameters, inputs, experiment);
   bar.clear();
+  if (!options.csv.empty()) write_result(options.csv, to_csv(table));
   const Style style = options.output.empty() ? Style::for_stdout() : Style(false);
-  write_result(options.output, options.format == "json"  ? to_json(table) + "\n"
-                               : options.format == "csv" ? to_csv(table)
-                                                         : format_eval(table, style));
+  write_result(options.output, options.format == "json"       ? to_json(table) + "\n"
+                               : options.format == "csv"      ? to_csv(table)
+                               : options.format == "markdown" ? format_eval_markdown(table)
+                                                              : format_eval(table, style));
   if (!options.report.empty())
     write_file(options.report,
                to_html(eval_report(
@@ -184,8 +186,9 @@ Action declare_eval(CLI::App& app) {
       ->type_name("LIST");
   add_count(app, "--runs", options->experiment.runs, 1, "Independent runs of what draws")
       ->capture_default_str();
-  add_choice(app, "--format", options->format, {"table", "csv", "json"},
-             "A table for people, or numbers with all their digits");
+  add_choice(app, "--format", options->format, {"table", "markdown", "csv", "json"},
+             "A table for people, on a terminal or a page, or numbers with all their digits");
+  app.add_option("--csv", options->csv, "Write the table as CSV here, too")->type_name("FILE");
   add_choice(app, "--scheme", options->scheme, {scheme_names().begin(), scheme_names().end()},
              "Of resampling");
   add_choice(app, "--resample-at", options->resample_at,

@@ -103,6 +103,22 @@ std::vector<MeasureRow> shown_measures(const EvalTable& table) {
   return shown;
 }
 
+/// How much was evaluated, and what it is measured against.
+std::string describe_inputs(const EvalTable& table) {
+  const int evaluated = table.num_inputs - static_cast<int>(table.left_out.size());
+  return fmt::format(
+      "{}{}, {} of each. {}\n", inputs_of(evaluated),
+      table.left_out.empty() ? "" : fmt::format(" ({} left out)", table.left_out.size()),
+      count_of(static_cast<uint64_t>(table.runs), "run"), describe_references(table));
+}
+
+std::vector<std::string> cells_of(const EvalRow& row, const std::vector<MeasureRow>& measures) {
+  std::vector<std::string> cells{row.configuration.name, std::to_string(row.particles)};
+  for (const MeasureRow& measure : measures) cells.push_back(format_cell(row, measure.measure));
+  cells.push_back(format_time(row.seconds_per_input));
+  return cells;
+}
+
 std::string legend(const EvalTable& table, const Style& style) {
   std::string text;
   int width = 9;
@@ -163,11 +179,7 @@ std::string format_estimate(const Estimate& estimate) {
 }
 
 std::string format_eval(const EvalTable& table, const Style& style) {
-  const int evaluated = table.num_inputs - static_cast<int>(table.left_out.size());
-  std::string text = fmt::format(
-      "{}{}, {} of each. {}\n", inputs_of(evaluated),
-      table.left_out.empty() ? "" : fmt::format(" ({} left out)", table.left_out.size()),
-      count_of(static_cast<uint64_t>(table.runs), "run"), describe_references(table));
+  std::string text = describe_inputs(table);
   const std::vector<MeasureRow> measures = shown_measures(table);
   std::vector<TextTable::Column> columns{{"method"}, {"M", true}};
   for (const MeasureRow& measure : measures) columns.push_back({measure.heading, true});
@@ -176,10 +188,7 @@ std::string format_eval(const EvalTable& table, const Style& style) {
   std::vector<int> particles{0};  // of each line; the first is that of headings
   for (const EvalRow& row : table.rows) {
     if (row.inputs == 0) continue;
-    std::vector<std::string> cells{row.configuration.name, std::to_string(row.particles)};
-    for (const MeasureRow& measure : measures) cells.push_back(format_cell(row, measure.measure));
-    cells.push_back(format_time(row.seconds_per_input));
-    rows.add(std::move(cells));
+    rows.add(cells_of(row, measures));
     particles.push_back(row.particles);
   }
   std::istringstream lines(rows.empty() ? "" : rows.str(style, ""));
@@ -191,6 +200,28 @@ std::string format_eval(const EvalTable& table, const Style& style) {
   text += "\n" + legend(table, style);
   const std::string notes = describe_lookahead(table) + describe_failures(table);
   if (!notes.empty()) text += "\n" + notes;
+  return text;
+}
+
+std::string format_eval_markdown(const EvalTable& table) {
+  const std::vector<MeasureRow> measures = shown_measures(table);
+  const auto line = [](const std::vector<std::string>& cells) {
+    return fmt::format("| {} |\n", fmt::join(cells, " | "));
+  };
+  std::vector<std::string> headings{"method", "M"}, rules{"---", "--:"};
+  for (const MeasureRow& measure : measures) headings.emplace_back(measure.heading);
+  headings.emplace_back("time");
+  rules.resize(headings.size(), "--:");
+  std::string text = describe_inputs(table) + "\n" + line(headings) + line(rules);
+  for (const EvalRow& row : table.rows) {
+    if (row.inputs > 0) text += line(cells_of(row, measures));
+  }
+  text += fmt::format("\nTimes are of one run for one input, on {}; ± is one standard error.\n",
+                      count_of(static_cast<uint64_t>(table.threads), "thread"));
+  const std::string notes = describe_lookahead(table) + describe_failures(table);
+  std::istringstream lines(notes);
+  if (!notes.empty()) text += "\n";
+  for (std::string note; std::getline(lines, note);) text += "- " + note + "\n";
   return text;
 }
 

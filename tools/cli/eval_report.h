@@ -20,4 +20,7 @@ bool is_by_reference(Measure measure);
 /// The table, M by M, with what it was measured against before it and its legend after it.
 std::string format_eval(const EvalTable& table, const Style& style);
 
+/// The same as Markdown, without a legend: docs/eval.md explains the columns.
+std::string format_eval_markdown(const EvalTable& table);
+
 }  // namespace scry::cli

@@ -29,8 +29,10 @@ void check_stage(const StageGraphs& stages, const std::string& name) {
       fmt::format("--stage: there is no '{}'; this model has {}", name, fmt::join(names, ", ")));
 }
 
-std::string show_graphs(const GraphOptions& options, const ModelGraphs& model) {
+std::string show_graphs(const GraphOptions& options, const ModelGraphs& model,
+                        const std::vector<Setting>& settings) {
   GraphReport report = make_report(model, make_stages(model, options.gradients, options.gradients));
+  report.settings = settings;
   std::erase_if(report.stages,
                 [&](const StageReport& stage) { return !is_of_stage(stage.name, options.stage); });
   if (options.format == "dot") return to_dot(report);
@@ -58,7 +60,7 @@ int run_graph(const GraphOptions& options, const Bundle& bundle) {
     text +=
         dump_ir(bundle, options.stage, options.ir == kDefaultIr ? "" : options.ir, differentiator);
   }
-  write_result(options.output, dumps ? text : show_graphs(options, model));
+  write_result(options.output, dumps ? text : show_graphs(options, model, bundle.settings));
   return 0;
 }
 

@@ -59,7 +59,15 @@ std::string to_json(const GraphReport& report) {
          {"flops", flops},
          {"flops_per_particle_step", flops_json(per_particle_step(stage.flops, report.num_tags))}});
   }
-  const Json json{{"num_inputs", report.num_inputs},
+  Json settings = Json::array();
+  for (const Setting& setting : report.settings) {
+    settings.push_back({{"name", setting.name},
+                        {"value", setting.value},
+                        {"default", setting.fallback},
+                        {"help", setting.help}});
+  }
+  const Json json{{"settings", settings},
+                  {"num_inputs", report.num_inputs},
                   {"num_tags", report.num_tags},
                   {"num_parameters", report.num_parameters},
                   {"stages", stages}};

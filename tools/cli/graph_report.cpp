@@ -151,7 +151,9 @@ class Reporter {
 }  // namespace
 
 GraphReport make_report(const ModelGraphs& model, const StageGraphs& stages) {
-  GraphReport report{model.task.x.size(), model.task.y.size(), 0, {}};
+  GraphReport report;
+  report.num_inputs = model.task.x.size();
+  report.num_tags = model.task.y.size();
   for (const TracedParam& param : model.params) report.num_parameters += param.info->shape.size();
   const Reporter reporter(stages);
   for (const StageGraph& stage : stages.stages) {

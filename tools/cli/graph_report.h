@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/stages.h"
+#include "dsl/settings.h"
 #include "tools/cli/flops.h"
 #include "tools/cli/text.h"
 
@@ -32,6 +33,7 @@ struct StageReport {
 struct GraphReport {
   int num_inputs = 0, num_tags = 0;
   int64_t num_parameters = 0;
+  std::vector<Setting> settings;    ///< of the model file
   std::vector<StageReport> stages;  ///< the first is `prepare`
 };
 

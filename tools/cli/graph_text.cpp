@@ -36,6 +36,7 @@ class TextReport {
 
   std::string str() const {
     std::vector<std::string> parts;
+    if (!report_.settings.empty()) parts.push_back(show_settings());
     for (const StageReport& stage : report_.stages) parts.push_back(show_stage(stage));
     for (const std::string& part : {show_products(), show_sums()}) {
       if (!part.empty()) parts.push_back(part);
@@ -44,6 +45,15 @@ class TextReport {
   }
 
  private:
+  std::string show_settings() const {
+    TextTable table({{"name"}, {"value"}, {"by default"}, {""}});
+    for (const Setting& setting : report_.settings) {
+      table.add(
+          {setting.name, setting.value, setting.is_given ? setting.fallback : "", setting.help});
+    }
+    return fmt::format("{}  by --set NAME=VALUE\n{}", style_.bold("settings"), table.str(style_));
+  }
+
   std::string show_stage(const StageReport& stage) const {
     TextTable table(
         {{"id", true}, {""}, {"operation"}, {"shape"}, {"axes"}, {"FLOPs", true}, {""}});

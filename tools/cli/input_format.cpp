@@ -35,6 +35,7 @@ void read_columns(const std::string& text, FileFormat& format) {
 
 FileFormat InputFormatOption::format() const {
   FileFormat format;
+  format.has_comments = has_comments;
   format.layout = layout == "lines"   ? FileLayout::kLines
                   : layout == "conll" ? FileLayout::kConll
                   : layout == "jsonl" ? FileLayout::kEnsembles
@@ -49,7 +50,7 @@ FileFormat InputFormatOption::format() const {
 
 std::string InputFormatOption::words() const {
   return (layout == "auto" ? "" : " --input-format " + layout) +
-         (columns.empty() ? "" : " --columns " + columns);
+         (columns.empty() ? "" : " --columns " + columns) + (has_comments ? " --comments" : "");
 }
 
 void add_input_format(CLI::App& app, InputFormatOption& option, const std::string& names,
@@ -64,6 +65,8 @@ void add_input_format(CLI::App& app, InputFormatOption& option, const std::strin
                  "conll: the column of symbols and that of tags; the first and the last if not "
                  "given")
       ->type_name("X[,Y]");
+  app.add_flag("--comments", option.has_comments,
+               "Lines that start with # are comments; else only where they cannot be symbols");
 }
 
 }  // namespace scry::cli

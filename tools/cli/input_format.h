@@ -9,6 +9,7 @@ namespace scry::cli {
 
 struct InputFormatOption {
   std::string layout = "auto", columns;  ///< as given
+  bool has_comments = false;
 
   /// Throws UsageError if the columns make no sense.
   FileFormat format() const;
@@ -16,8 +17,8 @@ struct InputFormatOption {
   std::string words() const;
 };
 
-/// `--input-format` and `--columns`. `names` are those of the former. `with_ensembles`: it may be
-/// jsonl, too.
+/// `--input-format`, `--columns` and `--comments`. `names` are those of the former.
+/// `with_ensembles`: it may be jsonl, too.
 void add_input_format(CLI::App& app, InputFormatOption& option,
                       const std::string& names = "--input-format,--format",
                       bool with_ensembles = false);

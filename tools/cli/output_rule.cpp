@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "tools/cli/command.h"
 
@@ -15,8 +16,6 @@ namespace scry::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kOutput = "--output";
 
 /// By its beginning: a length, and a JSON object.
 bool is_safetensors(const std::string& path) {
@@ -28,27 +27,38 @@ bool is_safetensors(const std::string& path) {
   return length <= 100'000'000 && start.back() == '{';
 }
 
-/// Of an option that names a file to write.
-void check_path(const CLI::App& command, const char* name) {
-  const CLI::Option* output = command.get_option_no_throw(name);
-  if (output == nullptr || output->count() == 0) return;
-  if (name == kOutput && command.get_option_no_throw("--resume") != nullptr) return;
-  const std::string& path = output->results().front();
+/// The options that name a file to write, as far as they are given.
+std::vector<const CLI::Option*> outputs_of(const CLI::App& command) {
+  std::vector<const CLI::Option*> outputs;
+  for (const char* name : {"--output", "--csv", "--report"}) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0 && option->get_type_name().starts_with("FILE"))
+      outputs.push_back(option);
+  }
+  return outputs;
+}
+
+void refuse_loss(const CLI::Option& output, const std::string& other) {
+  throw UsageError(fmt::format("{} and {} are the same file '{}', which would be lost",
+                               output.get_name(), other, output.results().front()));
+}
+
+void check(const CLI::App& command, const CLI::Option& output) {
+  const std::string& path = output.results().front();
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return;  // such as a device
   for (const CLI::Option* option : command.get_options()) {
     const std::string type = option->get_type_name();  // FILE, or such as PARAMETER=FILE
-    if (option == output || !type.ends_with("FILE")) continue;
+    if (option == &output || !type.ends_with("FILE")) continue;
     for (const std::string& value : option->results()) {
-      if (!is_same_file(path, type == "FILE" ? value : value.substr(value.find('=') + 1))) continue;
-      throw UsageError(fmt::format("{} and {} are the same file '{}', which would be lost", name,
-                                   option->get_name(), path));
+      if (is_same_file(path, type == "FILE" ? value : value.substr(value.find('=') + 1)))
+        refuse_loss(output, option->get_name());
     }
   }
   if (!fs::is_regular_file(path, error)) return;
-  // A report is no result that --overwrite is about.
+  // Tables and reports beside a result are not what --overwrite is about.
   const CLI::Option* overwrite =
-      name == kOutput ? command.get_option_no_throw("--overwrite") : nullptr;
+      output.check_name("--output") ? command.get_option_no_throw("--overwrite") : nullptr;
   if (overwrite == nullptr && is_safetensors(path)) {
     throw UsageError(
         fmt::format("'{}' holds parameters, which would be lost; give another file", path));
@@ -71,8 +81,19 @@ bool is_same_file(const std::string& a, const std::string& b) {
 }
 
 void check_output(const CLI::App& command) {
-  check_path(command, "--output");
-  check_path(command, "--report");
+  const bool resumes = command.get_option_no_throw("--resume") != nullptr;
+  for (const CLI::Option* output : outputs_of(command)) {
+    if (!resumes || !output->check_name("--output")) check(command, *output);
+  }
+}
+
+void check_output(const CLI::App& command, const std::vector<Setting>& settings) {
+  for (const CLI::Option* output : outputs_of(command)) {
+    for (const Setting& setting : settings) {
+      if (setting.is_file && is_same_file(output->results().front(), setting.value))
+        refuse_loss(*output, "the setting " + setting.name);
+    }
+  }
 }
 
 }  // namespace scry::cli

@@ -17,6 +17,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/output_file.h"
 #include "tools/cli/report.h"
+#include "tools/cli/settings_option.h"
 #include "tools/cli/stop_signal.h"
 #include "tools/cli/text.h"
 #include "tools/cli/train_log.h"
@@ -42,6 +43,7 @@ class TrainCommand {
       : options_(options),
         goal_(goal),
         program_name_(program_name),
+        settings_(words_of(bundle.settings)),
         train_(read(options.train, bundle.model->task())),
         dev_(options.dev.empty() ? std::vector<Example>()
                                  : read(options.dev, bundle.model->task())),
@@ -269,12 +271,12 @@ class TrainCommand {
            (to_learn ? fmt::format("--train {}{} -o learned.safetensors", options_.train,
                                    dev.empty() ? "" : " --dev " + dev)
                      : fmt::format("--input {}", dev.empty() ? options_.train : dev)) +
-           options_.input_format.words();
+           options_.input_format.words() + settings_;
   }
 
   TrainCommandOptions options_;
   TrainGoal goal_;
-  std::string program_name_;
+  std::string program_name_, settings_;
   std::vector<Example> train_, dev_;
   Program program_;
   TrainLog log_;

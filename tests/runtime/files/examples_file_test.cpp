@@ -176,3 +176,39 @@ TEST_CASE("what is no set of tags is said at its line, and a tag's own name goes
   CHECK(open[0].allowed.allows(2, 2));
   CHECK_FALSE(open[0].allowed.allows(2, 0));
 }
+
+TEST_CASE("comments are read over where that is asked for, in lines and in columns") {
+  const FileFormat with_comments{.has_comments = true};
+  const Task task{Alphabet::of("a b #"), kTask.y};
+  for (const char* text : {"# made by hand\na b\tX Y\n#a\tX\n\n# the end\nb\tX\n",
+                           "# made by hand\r\na b\tX Y\r\n#\r\nb\tX\r\n#"}) {
+    CAPTURE(text);
+    const std::vector<Example> examples = File(text).examples(task, with_comments);
+    REQUIRE(examples.size() == 2);
+    CHECK(examples[0].line == 2);
+    CHECK(examples[0].x == Ids{0, 1});
+    CHECK(examples[1].x == Ids{1});
+  }
+  const std::vector<Example> columns =
+      File("#\tid\na\tX\n#\tY\nb\tY\n\n# next\nb\tX\n").examples(task, with_comments);
+  REQUIRE(columns.size() == 2);
+  CHECK(columns[0].x == Ids{0, 1});
+  CHECK(columns[0].line == 2);
+  CHECK(File("a b\tX Y\n# b\tX Y\n").examples(task)[1].x == Ids{2, 1});
+  CHECK(File("# made by hand\na b\tX Y\n").fault(task) ==
+        "f:1: there is no tab between symbols and tags; comments are read over by --comments");
+  CHECK(File("# a\n# b\n").fault(task, with_comments) == "f: there is no example in it");
+}
+
+TEST_CASE("bytes that are not UTF-8 are symbols like others, and UTF-16 is refused at its line") {
+  const Task task{Alphabet({"caf\xe9", "\xff"}).with_unknown(), kTask.y};
+  CHECK(File("\xff caf\xe9 \xc3\tX X Y\n").examples(task)[0].x == Ids{1, 0, 2});
+  CHECK(File("caf\xe8\tX\n").fault(kTask) == "f:1: 'caf\xe8' is not in the input alphabet");
+  for (const std::string text : {"\xff\xfe"
+                                 "a",
+                                 "\xfe\xff"
+                                 "a"}) {
+    CHECK(File(text).fault(kTask) ==
+          "f:1: it is UTF-16; convert it, as by iconv -f UTF-16 -t UTF-8");
+  }
+}
