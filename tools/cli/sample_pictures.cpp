@@ -27,9 +27,8 @@ std::vector<int64_t> parse_sequences(const std::string& list) {
     sequences.push_back(number - 1);
     at = end + 1;
   }
-  std::ranges::sort(sequences);
-  const auto same = std::ranges::unique(sequences);
-  sequences.erase(same.begin(), same.end());
+  std::sort(sequences.begin(), sequences.end());
+  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
   if (sequences.size() > static_cast<size_t>(SamplePictures::kMost))
     throw UsageError(fmt::format("--report-inputs: {} sequences, but a page shows at most {}",
                                  sequences.size(), SamplePictures::kMost));
