@@ -137,7 +137,7 @@ TEST_CASE("eval writes its numbers besides, and over nothing that it reads") {
   CHECK(box.program(eval + "--csv in.txt").err ==
         "scry: --csv and --input are the same file 'in.txt', which would be lost\n");
   CHECK(box.program(eval + "--csv new -o new").err ==
-        "scry: --csv and --output are the same file 'new', which would be lost\n");
+        "scry: --output and --csv are the same file 'new', which would be lost\n");
   CHECK(test::read_file(box.path("in.txt")) == "1 2\n");
 }
 

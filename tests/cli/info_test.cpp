@@ -124,7 +124,7 @@ TEST_CASE("a usage error is one line and exit code 2") {
       {"scry",
        "give one of the commands info, graph, check, init, fit, learn, score, sample, impute, "
        "decode, "
-       "rescore, eval, version"},
+       "rescore, eval, vocab, version"},
       {"scry sing", "give one of the commands"},
       {"scry graph", "give a model file: scry graph MODEL.cpp"},
       {"scry graph missing.cpp", "there is no file 'missing.cpp'"},

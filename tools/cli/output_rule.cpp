@@ -48,10 +48,11 @@ void check(const CLI::App& command, const CLI::Option& output) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return;  // such as a device
   for (const CLI::Option* option : command.get_options()) {
-    const std::string type = option->get_type_name();  // FILE, or such as PARAMETER=FILE
-    if (option == &output || !type.ends_with("FILE")) continue;
+    const std::string type = option->get_type_name();  // FILE, FILE.cpp, PARAMETER=FILE
+    if (option == &output || type.find("FILE") == std::string::npos) continue;
+    const bool is_named = type.find("=FILE") != std::string::npos;
     for (const std::string& value : option->results()) {
-      if (is_same_file(path, type == "FILE" ? value : value.substr(value.find('=') + 1)))
+      if (is_same_file(path, is_named ? value.substr(value.find('=') + 1) : value))
         refuse_loss(output, option->get_name());
     }
   }
