@@ -37,10 +37,12 @@ void check_path(const CLI::App& command, const char* name) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return;  // such as a device
   for (const CLI::Option* option : command.get_options()) {
-    const std::string type = option->get_type_name();  // FILE, or such as PARAMETER=FILE
-    if (option == output || !type.ends_with("FILE")) continue;
+    // FILE, perhaps with what it must be; or such as PARAMETER=FILE.
+    const std::string type = option->get_type_name();
+    const bool is_pair = type.ends_with("=FILE");
+    if (option == output || !(is_pair || type.starts_with("FILE"))) continue;
     for (const std::string& value : option->results()) {
-      if (!is_same_file(path, type == "FILE" ? value : value.substr(value.find('=') + 1))) continue;
+      if (!is_same_file(path, is_pair ? value.substr(value.find('=') + 1) : value)) continue;
       throw UsageError(fmt::format("{} and {} are the same file '{}', which would be lost", name,
                                    option->get_name(), path));
     }
