@@ -265,6 +265,17 @@ TEST_CASE("a report that cannot be written, or would be lost, is refused before 
     CHECK(!std::filesystem::exists(box.path("f")));
   }
   CHECK(read_file(box.path("in.txt")) == "1 2\n");
+
+  write_text(box.path("m.cpp"), kTroubleModel);  // nor a model file, nor vectors to begin with
+  const auto model = box.program("scry sample m.cpp --input in.txt --report m.cpp");
+  CHECK(model.exit_code == 2);
+  CHECK(model.err.starts_with("scry: --report and MODEL are the same file 'm.cpp'"));
+  CHECK(read_file(box.path("m.cpp")) == kTroubleModel);
+  write_text(box.path("v.txt"), "1 0.5 0.5\n");
+  const auto vectors = box.program(
+      "lesson_01_hmm fit --train train.tsv -o f --embed model.emission=v.txt --report v.txt");
+  CHECK(vectors.exit_code == 2);
+  CHECK(vectors.err.starts_with("scry: --report and --embed are the same file 'v.txt'"));
 }
 
 TEST_CASE("the page asks for nothing outside it, and has the licence of its library") {

@@ -48,11 +48,12 @@ void check(const CLI::App& command, const CLI::Option& output) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) return;  // such as a device
   for (const CLI::Option* option : command.get_options()) {
-    const std::string type = option->get_type_name();  // FILE, FILE.cpp, PARAMETER=FILE
-    if (option == &output || type.find("FILE") == std::string::npos) continue;
-    const bool is_named = type.find("=FILE") != std::string::npos;
+    // FILE, perhaps with what it must be; or such as PARAMETER=FILE.
+    const std::string type = option->get_type_name();
+    const bool is_pair = type.ends_with("=FILE");
+    if (option == &output || !(is_pair || type.starts_with("FILE"))) continue;
     for (const std::string& value : option->results()) {
-      if (is_same_file(path, is_named ? value.substr(value.find('=') + 1) : value))
+      if (is_same_file(path, is_pair ? value.substr(value.find('=') + 1) : value))
         refuse_loss(output, option->get_name());
     }
   }
