@@ -59,10 +59,11 @@ std::string Settings::file(const std::string& name, const std::string& fallback,
 
 std::vector<std::string> Settings::unknown() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : given_) {
-    const bool is_known = std::any_of(known_.begin(), known_.end(),
-                                      [&](const Setting& each) { return each.name == name; });
-    if (!is_known) names.push_back(name);
+  for (const auto& given : given_) {
+    const bool is_known = std::any_of(known_.begin(), known_.end(), [&](const Setting& each) {
+      return each.name == given.first;
+    });
+    if (!is_known) names.push_back(given.first);
   }
   return names;
 }
