@@ -157,23 +157,24 @@ void Discrete::reduce_blind(size_t num_kept, double offset) {
   kept_log_weights_ = std::move(merged_log_weights);
 }
 
-/// Neighbours should have like futures, for the sweep to take its share of each kind: so the cells
-/// of one last tag are together, in the order of their prefixes, forwards and backwards in turn (or
-/// equal weights would have the same prefixes chosen for every tag).
+/// Neighbours should have like futures, for the sweep to take its share of each kind: so the
+/// children of one prefix are together, and each prefix gets as many places as it weighs, rounded.
+/// Its tags begin with that of its own number, cyclically: or else equal weights and one offset
+/// would have the same tag chosen for every prefix; so they take turns.
 ///
-/// Measured against a random order on lesson 3 (4 tags, 20 words of 6 to 8 symbols, 4,000 runs, M =
-/// 8 and 32): half the variance of log Ẑ on a diffuse posterior (11 bits) and 3/4 on a peaked one
-/// (4 bits), and marginals nearer by 17 to 26 % and 6 %. Cells as they are: as random in log Ẑ, or
-/// worse; with the tags of each prefix at random, marginals are as near as here, but not log Ẑ.
-/// Sorting by weight is as good as random.
+/// Measured against an order by last tag (prefixes forwards and backwards in turn), total variation
+/// of the marginals: 13 → 9.7, 6.8 → 5.0, 3.3 → 2.4 on five mixed words with a good lookahead (M =
+/// 8, 32, 128), and there the deviation of log Ẑ by a fifth less; on untrained lesson 3 1.7 → .95
+/// and .83 → .51 with the same log Ẑ; on the trained tagger the same, but at temperature 3 without
+/// the lookahead a deviation of .018 for .012 (M = 32). A random turn for each prefix is worse than
+/// turns by number, a random order of all is worse than either, and sorting by weight is as random.
 void Discrete::find_order() {
-  const size_t num_tags = static_cast<size_t>(num_tags_), num_rows = row_log_weights_.size();
+  const size_t num_tags = static_cast<size_t>(num_tags_);
   order_.clear();
-  for (size_t tag = 0; tag < num_tags; ++tag) {
-    for (size_t n = 0; n < num_rows; ++n) {
-      const size_t row = tag % 2 == 0 ? n : num_rows - 1 - n;
-      order_.push_back(row * num_tags + tag);
-    }
+  for (size_t row = 0; row < row_log_weights_.size(); ++row) {
+    const size_t first = row * num_tags, turn = row % num_tags;
+    for (size_t tag = turn; tag < num_tags; ++tag) order_.push_back(first + tag);
+    for (size_t tag = 0; tag < turn; ++tag) order_.push_back(first + tag);
   }
 }
 
