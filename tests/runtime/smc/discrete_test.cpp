@@ -115,6 +115,35 @@ TEST_CASE("a discrete set is unbiased, in Z and in the weight of every tag") {
   }
 }
 
+TEST_CASE("of children that weigh the same, each prefix keeps one, and tags take turns") {
+  // Else equal prefixes would end or branch by chance, and one tag would be chosen for all.
+  constexpr int kTags = 4;
+  const std::vector<int> x(6, 0);
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Discrete set({.method = Method::kDiscrete, .particles = kTags, .seed = seed}, SampleInput(x),
+                 0);
+    std::vector<Child> children;
+    for (int step = 1; step < 6; ++step) {
+      const size_t num_rows = step == 1 ? 1 : kTags;
+      const std::vector<double> scores(num_rows * kTags, -1.5), zeros(num_rows, 0.0);
+      set.begin(step);
+      set.propose({.num_tags = kTags,
+                   .scores = scores,
+                   .compats = {},
+                   .row_scores = zeros,
+                   .row_compats = zeros});
+      children.clear();
+      set.select(children);
+      REQUIRE(children.size() == kTags);
+      std::set<int64_t> rows;
+      std::set<int32_t> tags;
+      for (const Child& child : children) rows.insert(child.row), tags.insert(child.tag);
+      CHECK(rows.size() == num_rows);
+      CHECK(tags.size() == kTags);
+    }
+  }
+}
+
 TEST_CASE("a discrete set that leaves out light prefixes is unbiased, and smaller") {
   const ScoredHmm hmm(5);
   for (Method method : kBoth) {
