@@ -1,7 +1,7 @@
 // The discrete particle set (Fearnhead & Clifford 2003): weighted, distinct prefixes.
 #pragma once
+#include "runtime/smc/families.h"
 #include "runtime/smc/population.h"
-#include "runtime/smc/reduce.h"
 
 namespace scry {
 
@@ -22,8 +22,9 @@ namespace scry {
 ///
 /// A given tagging is retained as Whiteley, Andrieu & Doucet (2010) have it: each reduction is
 /// drawn given that it keeps the tagging's prefix, whose weight becomes what it would have become.
-/// Then children are swept in a random order: in that of their tags, near-equal weights and the one
-/// offset that keeps the given tag would have the same tag chosen for every prefix.
+/// Then all children are reduced in one sweep in a random order, and not by families: in the order
+/// of their tags, near-equal weights and the one offset that keeps the given tag would have the
+/// same tag chosen for every prefix.
 class Discrete : public Population {
  public:
   /// What it holds of a candidate: g, C, A, its weight twice, and its place in the order.
@@ -43,8 +44,9 @@ class Discrete : public Population {
   size_t count_places() const;
   void find_retained();
   void reduce();
-  void reduce_blind(size_t num_kept, double offset);
-  void find_order();
+  void choose(size_t num_kept, std::span<const double, 2> offsets, size_t retained,
+              std::vector<size_t>& kept, std::vector<double>& kept_log_weights);
+  void reduce_blind(size_t num_kept, std::span<const double, 2> offsets);
   void shuffle_order();
 
   SampleOptions options_;
@@ -67,8 +69,8 @@ class Discrete : public Population {
   std::vector<size_t> kept_;                             // cells
   std::vector<double> kept_log_weights_;
 
-  Reducer reducer_;
-  std::vector<size_t> order_;  // that the sweep takes the cells in
+  Families families_;          // of the children of one prefix
+  std::vector<size_t> order_;  // that the sweep takes the cells in, where one is retained
   std::vector<StepRecord> steps_;
 };
 

@@ -115,16 +115,16 @@ TEST_CASE("a discrete set is unbiased, in Z and in the weight of every tag") {
   }
 }
 
-TEST_CASE("of children that weigh the same, each prefix keeps one, and tags take turns") {
+TEST_CASE("of children that weigh the same, each prefix keeps one, and all tags as often") {
   // Else equal prefixes would end or branch by chance, and one tag would be chosen for all.
-  constexpr int kTags = 4;
-  const std::vector<int> x(6, 0);
+  constexpr int kTags = 4, kParticles = 64;
+  const std::vector<int> x(8, 0);
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    Discrete set({.method = Method::kDiscrete, .particles = kTags, .seed = seed}, SampleInput(x),
-                 0);
+    Discrete set({.method = Method::kDiscrete, .particles = kParticles, .seed = seed},
+                 SampleInput(x), 0);
     std::vector<Child> children;
-    for (int step = 1; step < 6; ++step) {
-      const size_t num_rows = step == 1 ? 1 : kTags;
+    size_t num_rows = 1;
+    for (int step = 1; step < 8; ++step) {
       const std::vector<double> scores(num_rows * kTags, -1.5), zeros(num_rows, 0.0);
       set.begin(step);
       set.propose({.num_tags = kTags,
@@ -134,12 +134,17 @@ TEST_CASE("of children that weigh the same, each prefix keeps one, and tags take
                    .row_compats = zeros});
       children.clear();
       set.select(children);
-      REQUIRE(children.size() == kTags);
+      REQUIRE(children.size() == std::min<size_t>(num_rows * kTags, kParticles));
       std::set<int64_t> rows;
-      std::set<int32_t> tags;
-      for (const Child& child : children) rows.insert(child.row), tags.insert(child.tag);
+      std::vector<int> tags(kTags, 0);
+      for (const Child& child : children) {
+        rows.insert(child.row);
+        ++tags[static_cast<size_t>(child.tag)];
+      }
       CHECK(rows.size() == num_rows);
-      CHECK(tags.size() == kTags);
+      const int expected = static_cast<int>(children.size()) / kTags;
+      for (const int count : tags) CHECK(std::abs(count - expected) <= 2);
+      num_rows = children.size();
     }
   }
 }
