@@ -134,15 +134,14 @@ void Discrete::reduce() {
   }
 }
 
-/// Of the cells that were weighed last.
+/// Of the cells that were weighed last. Families are prefixes.
 ///
-/// Families are prefixes. Measured against one sweep over all children, prefix by prefix and tags
-/// in turn: total variation of the marginals 11.6 → 10.5, 6.3 → 5.6, 3.2 → 3.0 on five mixed words
-/// with a good lookahead (M = 8, 32, 128), with the same log Ẑ; on untrained lesson 3 1.05 → .70,
-/// .55 → .34, .23 → .17; at temperature 3 .42 → .42, .33 → .18, .17 → .07, and there the deviation
-/// of log Ẑ less by a third; on the trained tagger the same. Families of .5 κ may go as well as of
-/// .7; of 1 is worse in marginals. One offset for all families, and their tags in turn, is worse
-/// than offsets that are spread; the same tags for all, much worse.
+/// Measured against one sweep over all children, prefix by prefix and tags in turn: total variation
+/// of the marginals 11.6 → 10.5, 6.3 → 5.6, 3.2 → 3.0 on five mixed words with the lookahead (M =
+/// 8, 32, 128), with the same log Ẑ; on untrained lesson 3 1.06 → .70, .55 → .34, .23 → .17; at
+/// temperature 3 .42 → .42, .33 → .18, .17 → .07, and there the deviation of log Ẑ less by a third;
+/// on the trained tagger the same. Families of .5 κ are as good as of .7; of 1, worse in marginals
+/// where M is large. The same offset for all families is far worse.
 void Discrete::choose(size_t num_kept, std::span<const double, 2> offsets, size_t retained,
                       std::vector<size_t>& kept, std::vector<double>& kept_log_weights) {
   if (given_.empty()) {
