@@ -12,7 +12,8 @@ set xlabel 'M'
 set ylabel 'offset KL, bits per sequence'
 set key outside right
 set grid
-set offsets graph 0.03, graph 0.03, graph 0.03, graph 0.03
+set offsets graph 0.03, graph 0.03, graph 0.03, 0
+set yrange [0:*]  # as no KL is below
 names = "exact PF PF:R PS PS:R discrete discrete+lookahead beam beam+lookahead"
 # Methods with the lookahead are drawn through, those without it dashed.
 do for [i = 1:words(names)] {
